@@ -1,0 +1,263 @@
+"""Refusals of an RPC, and a table of what each means over HTTP.
+
+Errors are values: they carry what a person needs to see, and the same class serves page, API and log.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, fields
+from typing import Any, ClassVar
+
+
+@dataclass
+class DexwebError(Exception):
+    """Something that was asked for and refused. ``code`` is stable; `message` is for people."""
+
+    code: ClassVar[str] = "error"
+    status: ClassVar[int] = 400
+    title: ClassVar[str] = "That cannot be done"
+    retry_after: ClassVar[int | None] = None
+
+    def __str__(self) -> str:
+        return self.message
+
+    @property
+    def message(self) -> str:
+        return self.title
+
+    def details(self) -> dict[str, Any]:
+        """The fields by name, JSON-ready."""
+        return asdict(self)
+
+
+@dataclass
+class BlankMessage(DexwebError):
+    code = "blank_message"
+    title = "The message is empty"
+
+    @property
+    def message(self) -> str:
+        return "Write something for the agent first."
+
+
+@dataclass
+class TooLarge(DexwebError):
+    size: int = 0
+    limit: int = 0
+    code = "too_large"
+    status = 413
+    title = "Too large"
+
+    @property
+    def message(self) -> str:
+        return f"This is {self.size:,} bytes; the limit is {self.limit:,}. Shorten it and send it again."
+
+
+@dataclass
+class SessionClosed(DexwebError):
+    session_status: str = ""
+    code = "session_closed"
+    status = 409
+    title = "This session has ended"
+
+    @property
+    def message(self) -> str:
+        return f"This session has ended ({self.session_status or 'closed'}). Start a new one to go on."
+
+
+@dataclass
+class SessionNotFound(DexwebError):
+    session_id: str = ""
+    code = "session_not_found"
+    status = 404
+    title = "No such session"
+
+    @property
+    def message(self) -> str:
+        return "The engine knows no session with this id."
+
+
+@dataclass
+class NoTurn(DexwebError):
+    code = "no_turn"
+    status = 409
+    title = "No turn is running"
+
+    @property
+    def message(self) -> str:
+        return "No turn is running, so there is nothing to cancel."
+
+
+@dataclass
+class RpcLockConflict(DexwebError):
+    """``lock_kind`` is rpc (short, retried for you) or hold (a person has it open)."""
+
+    keys: list[str] | None = None
+    holder: str = ""
+    lock_kind: str = "rpc"
+    since: str = ""
+    until: str = ""
+    code = "rpc_lock_conflict"
+    status = 409
+    title = "Somebody else is at it"
+
+    @property
+    def message(self) -> str:
+        who = self.holder or "Another request"
+        return f"{who} is working on this right now. Nothing was changed; try again in a moment."
+
+
+@dataclass
+class InterruptNotFound(DexwebError):
+    interrupt_id: str = ""
+    code = "interrupt_not_found"
+    status = 404
+    title = "No such approval"
+
+    @property
+    def message(self) -> str:
+        return "This session has no such approval."
+
+
+@dataclass
+class InterruptAlreadyDecided(DexwebError):
+    """``state`` is what it became; ``by`` and ``at`` who and when ("" by nobody: a deadline, a cancel)."""
+
+    interrupt_id: str = ""
+    state: str = ""
+    by: str = ""
+    at: str = ""
+    reason: str = ""
+    code = "interrupt_already_decided"
+    status = 409
+    title = "Already decided"
+
+    @property
+    def message(self) -> str:
+        who = f" by {self.by}" if self.by else ""
+        return f"This was already {self.state}{who}. Your decision was not used."
+
+
+@dataclass
+class InterruptExpired(DexwebError):
+    interrupt_id: str = ""
+    deadline: str = ""
+    at_deadline: str = "reject"
+    code = "interrupt_expired"
+    status = 409
+    title = "Too late: the deadline has passed"
+
+    @property
+    def message(self) -> str:
+        return "The deadline passed before your decision arrived, so it was not used."
+
+
+@dataclass
+class StaleInterrupt(DexwebError):
+    interrupt_id: str = ""
+    revision: int = 0
+    args_hash: str = ""
+    code = "stale_interrupt"
+    status = 409
+    title = "What will run has changed"
+
+    @property
+    def message(self) -> str:
+        return "The arguments are not the ones you were shown. Read them again before you decide."
+
+
+@dataclass
+class InvalidArguments(DexwebError):
+    errors: list[str] | None = None
+    code = "invalid_arguments"
+    status = 422
+    title = "The arguments do not fit the tool"
+
+    @property
+    def message(self) -> str:
+        return "; ".join(self.errors or []) or self.title
+
+
+@dataclass
+class DecisionNotAllowed(DexwebError):
+    permission: str = ""
+    code = "not_allowed"
+    status = 403
+    title = "You may not decide this"
+
+    @property
+    def message(self) -> str:
+        return f"Deciding this needs the permission {self.permission}, which you do not hold."
+
+
+@dataclass
+class ReasonRequired(DexwebError):
+    code = "reason_required"
+    status = 400
+    title = "A reason is needed"
+
+    @property
+    def message(self) -> str:
+        return "Say why, so that the agent and your colleagues know what to do next."
+
+
+@dataclass
+class KeyReused(DexwebError):
+    code = "idempotency_key_reused"
+    status = 409
+    title = "This key was used for another request"
+
+    @property
+    def message(self) -> str:
+        return "The same Idempotency-Key came with a different body. Use a new key."
+
+
+@dataclass
+class EngineUnavailable(DexwebError):
+    """The engine cannot be reached: nothing was changed unless `delivery` says that it is kept."""
+
+    delivery: str = ""
+    code = "engine_unavailable"
+    status = 503
+    title = "The engine is away"
+    retry_after = 5
+
+    @property
+    def message(self) -> str:
+        return _away(self.delivery, "The engine cannot be reached.")
+
+
+@dataclass
+class NoWorker(DexwebError):
+    """The engine has the request but no worker serves the pool: unknown, ask again with the same id."""
+
+    pool: str = ""
+    delivery: str = ""
+    code = "no_worker"
+    status = 503
+    title = "No worker is running"
+    retry_after = 5
+
+    @property
+    def message(self) -> str:
+        return _away(self.delivery, f"No worker answers for the pool “{self.pool}”.")
+
+
+def _away(delivery: str, what: str) -> str:
+    if delivery == "delivery_pending":
+        return f"{what} Your decision is kept and will be delivered as soon as it is back."
+    return f"{what} Nothing was lost; try again in a moment."
+
+
+def _all(cls: type[DexwebError]) -> list[type[DexwebError]]:
+    return [cls, *(error for child in cls.__subclasses__() for error in _all(child))]
+
+
+BY_CODE: dict[str, type[DexwebError]] = {error.code: error for error in _all(DexwebError)}
+
+
+def from_details(code: str, details: dict[str, Any]) -> DexwebError:
+    """The error that `details` describe; fields that this version does not know are left out."""
+    cls = BY_CODE[code]
+    known = {field.name for field in fields(cls)}
+    return cls(**{name: value for name, value in details.items() if name in known})

@@ -1,0 +1,36 @@
+"""Keys that Dexweb makes for itself when none is given: files of mode 0600 under DEXWEB_VAR."""
+
+import os
+import secrets
+from collections.abc import Callable
+from pathlib import Path
+
+from cryptography.fernet import Fernet
+
+
+def signing_key(var: Path) -> str:
+    """Django's SECRET_KEY for this installation, made at the first start."""
+    return _kept(var / "secret.key", lambda: secrets.token_urlsafe(50))
+
+
+def credential_keys(var: Path, given: list[str]) -> list[str]:
+    """The Fernet keys of the credential ring, newest first: those given, else one kept in a file."""
+    return list(given) or _kept(var / "credentials.key", lambda: Fernet.generate_key().decode()).split()
+
+
+def _kept(path: Path, make: Callable[[], str]) -> str:
+    """Read ``path``, or write it whole and once, so that two processes starting together agree."""
+    try:
+        return path.read_text().strip()
+    except FileNotFoundError:
+        pass
+    draft = path.with_name(f"{path.name}.{os.getpid()}")
+    with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+        file.write(make())
+    try:
+        os.link(draft, path)
+    except FileExistsError:
+        pass
+    finally:
+        draft.unlink()
+    return path.read_text().strip()

@@ -1,0 +1,178 @@
+"""All settings, read from the environment; the defaults are safe for one laptop.
+
+Every variable is listed in docs/install.md. A value that cannot be read stops the start.
+"""
+
+from pathlib import Path
+
+from environs import Env
+
+from dexweb.keys import signing_key
+
+env = Env()
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+DEXWEB_VAR = Path(env.str("DEXWEB_VAR", "") or BASE_DIR / "var").resolve()
+DEXWEB_VAR.mkdir(mode=0o700, parents=True, exist_ok=True)
+
+DEBUG = env.bool("DEXWEB_DEBUG", False)
+SECRET_KEY = env.str("DEXWEB_SECRET_KEY", "") or signing_key(DEXWEB_VAR)
+ALLOWED_HOSTS = env.list("DEXWEB_ALLOWED_HOSTS", ["127.0.0.1", "localhost", "[::1]"])
+CSRF_TRUSTED_ORIGINS = env.list("DEXWEB_TRUSTED_ORIGINS", [])
+DEXWEB_HTTPS = env.bool("DEXWEB_HTTPS", False)
+
+DEXWEB_PORT = env.int("DEXWEB_PORT", 8000)
+DEXWEB_TEMPORAL_ADDRESS = env.str("DEXWEB_TEMPORAL_ADDRESS", "")
+DEXWEB_TEMPORAL_NAMESPACE = env.str("DEXWEB_TEMPORAL_NAMESPACE", "default")
+DEXWEB_ENGINE_TIMEOUT = env.float("DEXWEB_ENGINE_TIMEOUT", 5.0)
+DEXWEB_HEARTBEAT_TIMEOUT = env.float("DEXWEB_HEARTBEAT_TIMEOUT", 10.0)
+DEXWEB_CREDENTIAL_KEYS = env.list("DEXWEB_CREDENTIAL_KEYS", [])
+DEXWEB_DOT = env.str("DEXWEB_DOT", "")
+DEXWEB_LAYOUT_TIMEOUT = env.float("DEXWEB_LAYOUT_TIMEOUT", 5.0)
+
+INSTALLED_APPS = [
+    "daphne",
+    "dexweb.apps.DexwebAdminConfig",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "django.contrib.staticfiles",
+    "django.contrib.humanize",
+    "channels",
+    "django_htmx",
+    "rest_framework",
+    "rest_framework.authtoken",
+    "drf_spectacular",
+    "dexweb",
+    "sessions_app",
+    "approvals_app",
+]
+
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "csp.middleware.CSPMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.auth.middleware.LoginRequiredMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "django_htmx.middleware.HtmxMiddleware",
+    "dexweb.middleware.NoStoreMiddleware",
+]
+
+ROOT_URLCONF = "dexweb.urls"
+ASGI_APPLICATION = "dexweb.asgi.application"
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+                "dexweb.context.chrome",
+            ]
+        },
+    }
+]
+
+DATABASES = {
+    "default": env.dj_db_url("DATABASE_URL", f"sqlite:///{DEXWEB_VAR / 'dexweb.sqlite3'}")
+}
+if DATABASES["default"]["ENGINE"].endswith("sqlite3"):
+    DATABASES["default"]["OPTIONS"] = {
+        "transaction_mode": "IMMEDIATE",
+        "timeout": 5,
+        "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;",
+    }
+else:
+    # One pool per process; a persistent connection per thread would grow without bound under ASGI.
+    DATABASES["default"]["CONN_MAX_AGE"] = 0
+    DATABASES["default"]["OPTIONS"] = {"pool": {"min_size": 1, "max_size": 8, "timeout": 10}}
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+CACHES = {
+    "default": {
+        "BACKEND": "django.core.cache.backends.locmem.LocMemCache",
+        "OPTIONS": {"MAX_ENTRIES": 2000},
+    }
+}
+
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator"},
+    {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
+]
+LOGIN_URL = "login"
+LOGIN_REDIRECT_URL = "/sessions/"
+LOGOUT_REDIRECT_URL = "login"
+
+LANGUAGE_CODE = "en"
+USE_I18N = False
+USE_TZ = True
+TIME_ZONE = env.str("DEXWEB_TIME_ZONE", "UTC")
+
+STATIC_URL = "static/"
+STATIC_ROOT = DEXWEB_VAR / "static"
+STATICFILES_DIRS = [BASE_DIR / "static"]
+WHITENOISE_USE_FINDERS = True
+
+SESSION_COOKIE_HTTPONLY = True
+SESSION_COOKIE_SAMESITE = "Lax"
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = DEXWEB_HTTPS
+SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if DEXWEB_HTTPS else None
+SECURE_REFERRER_POLICY = "same-origin"
+X_FRAME_OPTIONS = "DENY"
+CONTENT_SECURITY_POLICY = {
+    "DIRECTIVES": {
+        "default-src": ["'self'"],
+        "script-src": ["'self'"],
+        "style-src": ["'self'"],
+        "img-src": ["'self'", "data:"],
+        "connect-src": ["'self'"],
+        "object-src": ["'none'"],
+        "base-uri": ["'none'"],
+        "form-action": ["'self'"],
+        "frame-ancestors": ["'none'"],
+    }
+}
+DATA_UPLOAD_MAX_MEMORY_SIZE = 1024 * 1024
+
+REST_FRAMEWORK = {
+    "DEFAULT_AUTHENTICATION_CLASSES": [
+        "rest_framework.authentication.TokenAuthentication",
+        "rest_framework.authentication.SessionAuthentication",
+    ],
+    "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
+    "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
+    "DEFAULT_PARSER_CLASSES": ["sessions_app.api.parsers.ExactJSONParser"],
+    "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
+    "EXCEPTION_HANDLER": "sessions_app.api.problems.problem_handler",
+    "UNAUTHENTICATED_USER": None,
+}
+SPECTACULAR_SETTINGS = {
+    "TITLE": "Dexweb",
+    "DESCRIPTION": "Durable AI-agent sessions: browse, watch, approve.",
+    "VERSION": "1",
+    "SERVE_INCLUDE_SCHEMA": False,
+}
+
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {"line": {"format": "%(asctime)s %(levelname)s %(name)s %(message)s"}},
+    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "root": {"handlers": ["console"], "level": env.log_level("DEXWEB_LOG_LEVEL", "INFO")},
+    # A request line carries the query string of a socket or a search: kept out of the log.
+    "loggers": {
+        "daphne": {"level": "WARNING"},
+        "django.channels": {"level": "WARNING"},
+        "httpx": {"level": "WARNING"},
+        "mcp": {"level": "WARNING"},
+    },
+}

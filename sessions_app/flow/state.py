@@ -1,0 +1,364 @@
+"""What the Flow holds and exchanges: its input, RPCs, Steps and facts, as frozen dataclasses.
+
+Plain data only, since all of it crosses the engine as JSON. Times are ISO 8601 texts in UTC,
+durations are seconds. A union is told apart by its ``kind``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+
+@dataclass(frozen=True)
+class Actor:
+    """The authenticated person behind an RPC."""
+
+    id: int
+    name: str
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Bounds of one session. Seconds, bytes and counts."""
+
+    model_calls_per_turn: int = 50
+    parallel_calls: int = 16
+    message_bytes: int = 64 * 1024
+    schedule_to_start: float = 60.0
+    model_timeout: float = 600.0
+    heartbeat: float = 10.0
+    model_attempts: int = 3
+    tool_attempts: int = 3
+    backoff: float = 1.0
+    continue_events: int = 10_000
+    continue_bytes: int = 8 * 1024 * 1024
+    continue_updates: int = 1_500
+
+
+@dataclass(frozen=True)
+class UserMessage:
+    message_id: str
+    text: str
+    author: Actor
+    at: str = ""
+
+
+@dataclass(frozen=True)
+class SessionInput:
+    """What a session starts with; `carried` is set when a run goes on from an earlier one."""
+
+    session_id: str
+    agent: str
+    title: str
+    pool: str
+    started_by: Actor
+    first_message: UserMessage | None = None
+    labels: dict[str, str] = field(default_factory=dict)
+    limits: Limits = field(default_factory=Limits)
+    record_facts: bool = True
+    carried: CarriedState | None = None
+
+
+@dataclass(frozen=True)
+class CarriedState:
+    """The state that goes over continue-as-new."""
+
+    turn: int
+    facts: int
+    step_numbers: dict[str, int]
+    position: int
+    queue: list[UserMessage]
+    ledger: dict[str, str]
+    last_step: str
+    previous_run: str
+    recorded: int = 0
+    unrecorded: list[Fact] = field(default_factory=list)
+
+
+# RPCs -------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class SendMessage:
+    request_id: str
+    text: str
+    actor: Actor
+
+
+@dataclass(frozen=True)
+class ResolveInterrupt:
+    request_id: str
+    interrupt_id: str
+    revision: int
+    args_hash: str
+    verdict: Literal["approve", "reject"]
+    actor: Actor
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class CancelTurn:
+    request_id: str
+    actor: Actor
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class Stop:
+    """`kind`: complete after the turn, cancel now, or fail now. (Terminate needs no Flow.)"""
+
+    request_id: str
+    kind: Literal["complete", "cancel", "fail"]
+    actor: Actor
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class RpcAnswer:
+    """What an accepted RPC answers: the id of what it made or changed, and when."""
+
+    id: str
+    at: str
+    state: str = ""
+
+
+# Steps ------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class ApprovalPolicy:
+    permission: str
+    risk: str
+    deadline: float
+    at_deadline: Literal["reject", "approve"]
+
+
+@dataclass(frozen=True)
+class ToolCallPlan:
+    """A call as the model asked for it, judged by the tool's policy. Its arguments stay in its row."""
+
+    call_id: str
+    tool: str
+    effect: Literal["read", "idempotent", "write"]
+    args_hash: str
+    timeout: float
+    approval: ApprovalPolicy | None = None
+    error: str = ""
+
+
+@dataclass(frozen=True)
+class StepContext:
+    """What every Step gets: who it is, and the facts that are to be recorded before it acts."""
+
+    session_id: str
+    step_id: str
+    attempt: int
+    turn: int
+    facts: list[Fact] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class RunModelInput:
+    step: StepContext
+    agent: str
+    last_attempt: bool
+
+
+@dataclass(frozen=True)
+class RunModelResult:
+    """`error` set: the call failed; `retryable` says whether another attempt could help."""
+
+    calls: list[ToolCallPlan] = field(default_factory=list)
+    said_text: bool = False
+    error: str = ""
+    retryable: bool = False
+
+
+@dataclass(frozen=True)
+class Approval:
+    """The decision that a gated call runs under."""
+
+    interrupt_id: str
+    actor: Actor | None
+    decided_at: str
+    permission: str
+
+
+@dataclass(frozen=True)
+class CallToolInput:
+    step: StepContext
+    agent: str
+    call: ToolCallPlan
+    approval: Approval | None
+    last_attempt: bool
+
+
+@dataclass(frozen=True)
+class ToolCallResult:
+    """How one attempt ended. `ran` is False when it is certain that the tool was never reached."""
+
+    outcome: str
+    words: str = ""
+    ran: bool = True
+    retryable: bool = False
+
+
+@dataclass(frozen=True)
+class ReconcileInput:
+    """Ask the rows how far a cut-off attempt came."""
+
+    step: StepContext
+    call_id: str
+    effect: str
+    cut_off: str
+
+
+@dataclass(frozen=True)
+class RecordInput:
+    session_id: str
+    facts: list[Fact]
+
+
+# Facts ------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class SessionStarted:
+    kind: Literal["session_started"]
+    agent: str
+    title: str
+    started_by: Actor
+    labels: dict[str, str]
+    run_id: str
+
+
+@dataclass(frozen=True)
+class SessionContinued:
+    kind: Literal["session_continued"]
+    run_id: str
+    previous_run: str
+
+
+@dataclass(frozen=True)
+class SessionClosed:
+    kind: Literal["session_closed"]
+    status: Literal["completed", "failed", "canceled", "terminated", "timed_out"]
+    reason: str
+    by: Actor | None
+
+
+@dataclass(frozen=True)
+class PhaseChanged:
+    kind: Literal["phase_changed"]
+    phase: str
+
+
+@dataclass(frozen=True)
+class MessageQueued:
+    kind: Literal["message_queued"]
+    message: UserMessage
+
+
+@dataclass(frozen=True)
+class TurnStarted:
+    """A turn begins, with the message that it consumes."""
+
+    kind: Literal["turn_started"]
+    turn: int
+    message_id: str
+
+
+@dataclass(frozen=True)
+class TurnEnded:
+    """`state`: completed, failed or canceled; `reason` in words for the last two."""
+
+    kind: Literal["turn_ended"]
+    turn: int
+    state: Literal["completed", "failed", "canceled"]
+    reason: str
+    by: Actor | None
+
+
+@dataclass(frozen=True)
+class StepChanged:
+    """A Step appears or changes. `position` orders Steps in a session; causes are set on appearing."""
+
+    kind: Literal["step_changed"]
+    step_id: str
+    type: str
+    turn: int
+    position: int
+    status: str
+    causes: list[str] = field(default_factory=list)
+    attempt: int = 1
+    call_id: str = ""
+    tool: str = ""
+    outcome: str = ""
+    detail: str = ""
+    next_attempt_at: str = ""
+
+
+@dataclass(frozen=True)
+class ApprovalRequested:
+    kind: Literal["approval_requested"]
+    interrupt_id: str
+    step_id: str
+    call_id: str
+    turn: int
+    permission: str
+    risk: str
+    revision: int
+    args_hash: str
+    deadline: str
+    at_deadline: str
+
+
+@dataclass(frozen=True)
+class InterruptClosed:
+    """A wait for a person ended. `by` is None unless a person decided."""
+
+    kind: Literal["interrupt_closed"]
+    interrupt_id: str
+    state: Literal["approved", "rejected", "expired", "canceled", "superseded", "invalidated"]
+    by: Actor | None
+    reason: str
+    request_id: str = ""
+
+
+@dataclass(frozen=True)
+class CallClosed:
+    """A call ended without its tool's answer; `words` is what the model and people are told."""
+
+    kind: Literal["call_closed"]
+    call_id: str
+    step_id: str
+    outcome: str
+    words: str
+
+
+FactBody = Annotated[
+    SessionStarted
+    | SessionContinued
+    | SessionClosed
+    | PhaseChanged
+    | MessageQueued
+    | TurnStarted
+    | TurnEnded
+    | StepChanged
+    | ApprovalRequested
+    | InterruptClosed
+    | CallClosed,
+    Field(discriminator="kind"),
+]
+
+
+@dataclass(frozen=True)
+class Fact:
+    """One thing that the Flow tells the outside, numbered from 1 in a session without gaps."""
+
+    n: int
+    at: str
+    body: FactBody

@@ -1,0 +1,19 @@
+"""Rows of sessions: definitions that people edit, and the projection of what the Flow did."""
+
+from sessions_app.models.agents import Agent, ToolPolicy
+from sessions_app.models.connectors import Connection
+from sessions_app.models.credentials import Credential
+from sessions_app.models.sessions import AgentEvent, Message, Session, Step, ToolCall, Turn
+
+__all__ = [
+    "Agent",
+    "AgentEvent",
+    "Connection",
+    "Credential",
+    "Message",
+    "Session",
+    "Step",
+    "ToolCall",
+    "ToolPolicy",
+    "Turn",
+]

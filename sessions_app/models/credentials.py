@@ -1,0 +1,45 @@
+"""Model keys and tool credentials."""
+
+from typing import Any
+
+from django.db import models
+
+from sessions_app.models.encrypted import EncryptedTextField
+
+
+class CredentialQuerySet(models.QuerySet["Credential"]):
+    def without_value(self) -> "CredentialQuerySet":
+        """For every list and form: the secret is not even read."""
+        return self.defer("value")
+
+
+class Credential(models.Model):
+    """A secret under a name. Its value is written, never shown; the last four characters are."""
+
+    name = models.SlugField(max_length=80, unique=True)
+    value = EncryptedTextField(blank=True)
+    last_four = models.CharField(max_length=4, blank=True, editable=False)
+    base_url = models.URLField(
+        "base URL",
+        blank=True,
+        help_text="Only for a model server other than the provider's own, such as one that speaks "
+        "OpenAI's protocol. The key is sent there and nowhere else.",
+    )
+    enabled = models.BooleanField(default=True)
+    revision = models.PositiveIntegerField(default=1, editable=False)
+    created_at = models.DateTimeField(auto_now_add=True)
+    updated_at = models.DateTimeField(auto_now=True)
+
+    objects = CredentialQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["name"]
+
+    def __str__(self) -> str:
+        return self.name
+
+    def save(self, *args: Any, **kwargs: Any) -> None:
+        if "value" not in self.get_deferred_fields():
+            # Of a short secret four characters would be most of it.
+            self.last_four = self.value[-4:] if len(self.value) >= 16 else ""
+        super().save(*args, **kwargs)
