@@ -1,0 +1,13 @@
+"""Pages of approvals."""
+
+from django.urls import path
+
+from approvals_app import views
+
+urlpatterns = [
+    path("approvals/", views.approval_list, name="approval-list"),
+    path("approvals/<slug:interrupt_id>/", views.approval_page, name="approval"),
+    path("approvals/<slug:interrupt_id>/panel/", views.approval_panel, name="approval-panel"),
+    path("approvals/<slug:interrupt_id>/decide/", views.decide, name="approval-decide"),
+    path("approvals/<slug:interrupt_id>/arguments/", views.arguments_raw, name="approval-arguments"),
+]

@@ -1,0 +1,19 @@
+"""All addresses of Dexweb. The socket addresses are in routing.py."""
+
+from django.contrib import admin
+from django.urls import include, path
+from django.views.generic import RedirectView
+
+from dexweb import health
+
+urlpatterns = [
+    path("", RedirectView.as_view(pattern_name="session-list")),
+    path("", include("sessions_app.urls")),
+    path("", include("approvals_app.urls")),
+    path("accounts/", include("dexweb.accounts")),
+    path("admin/", admin.site.urls),
+    path("api/v1/", include("sessions_app.api.urls")),
+    path("api/", include("dexweb.api_docs")),
+    path("healthz", health.healthz),
+    path("readyz", health.readyz),
+]
