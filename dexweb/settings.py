@@ -32,7 +32,7 @@ DEXWEB_LAYOUT_TIMEOUT = env.float("DEXWEB_LAYOUT_TIMEOUT", 5.0)
 
 INSTALLED_APPS = [
     "daphne",
-    "dexweb.apps.DexwebAdminConfig",
+    "dexweb.admin_config.DexwebAdminConfig",
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.sessions",

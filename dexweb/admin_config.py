@@ -1,0 +1,5 @@
+from django.contrib.admin.apps import AdminConfig
+
+
+class DexwebAdminConfig(AdminConfig):
+    default_site = "dexweb.admin_site.DexwebAdminSite"
