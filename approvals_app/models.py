@@ -14,6 +14,7 @@ class PermissionKey(models.Model):
 
     key = models.CharField(max_length=100, unique=True, validators=[PERMISSION_KEY])
     groups = models.ManyToManyField(Group, blank=True, related_name="permission_keys")
+    revision = models.PositiveIntegerField(default=1, editable=False)
 
     class Meta:
         ordering = ["key"]

@@ -3,6 +3,7 @@
 from sessions_app.models.agents import Agent, ToolPolicy
 from sessions_app.models.connectors import Connection
 from sessions_app.models.credentials import Credential
+from sessions_app.models.idempotency import IdempotencyKey
 from sessions_app.models.sessions import AgentEvent, Message, Session, Step, ToolCall, Turn
 
 __all__ = [
@@ -10,6 +11,7 @@ __all__ = [
     "AgentEvent",
     "Connection",
     "Credential",
+    "IdempotencyKey",
     "Message",
     "Session",
     "Step",

@@ -1,0 +1,1 @@
+"""The admin pages of agents, connections and credentials."""
