@@ -1,1 +1,1 @@
-"""Models: building one from a spec, streaming a reply, and the offline demo models. No Django in here."""
+"""Models: building one, streaming its reply, and the offline ones. No Django in here."""

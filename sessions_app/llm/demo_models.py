@@ -1,7 +1,7 @@
 """The offline models, `demo:refund-desk` and `demo:script`: they stream as a real one does.
 
-Settings they read (all optional but the script): `script`, `model_call_index`, and `word_delay`, the pause
-between two words as a duration (30 ms unless told).
+Settings they read (all optional but the script): `script`, `model_call_index`, and `word_delay`,
+the pause between two words as a duration (30 ms unless told).
 """
 
 import asyncio
@@ -40,7 +40,7 @@ class Call:
 
 @dataclass(frozen=True)
 class Utterance:
-    """One reply of a demo model: words, then calls; or, with `error`, none. `pause` in seconds comes first."""
+    """One reply of a demo model: a `pause` in seconds, then words, then calls; or an error."""
 
     text: str = ""
     calls: tuple[Call, ...] = ()
@@ -52,7 +52,10 @@ Decide = Callable[[list[ModelMessage], AgentInfo], Utterance]
 
 
 def build_demo_model(name: str, settings: Mapping[str, Any]) -> Model:
-    """`demo:refund-desk` or `demo:script`. Raises `ValueError`, in words, for another name or a faulty script."""
+    """`demo:refund-desk` or `demo:script`.
+
+    Raises `ValueError`, in words, for another name or a faulty script.
+    """
     from sessions_app.llm.refund_desk import decide_refunds
     from sessions_app.llm.script_model import ScriptPlayer
 
@@ -68,7 +71,7 @@ def build_demo_model(name: str, settings: Mapping[str, Any]) -> Model:
 
 
 class DemoModel(FunctionModel):
-    """Streams what `decide` says: word by word, arguments in pieces, usage counted by the length of the text."""
+    """Streams what `decide` says: word by word, arguments in pieces, tokens guessed by length."""
 
     def __init__(self, name: str, decide: Decide, word_delay: float) -> None:
         self._decide = decide

@@ -1,11 +1,12 @@
 """Builds a model from a name and a key that is handed over, never read from the environment.
 
-Names are pydantic-ai's, `<provider>:<model>`, and two of ours: `demo:refund-desk` and `demo:script`.
+Names are pydantic-ai's, `<provider>:<model>`, and two of ours: `demo:refund-desk` and
+`demo:script`.
 
-`openai:` means the Responses API, which is what pydantic-ai means by it and what OpenAI recommends. With a
-`base_url` the server is some other one that speaks OpenAI's protocol, and those speak chat completions:
-then `openai:` means chat completions. To say it outright, whatever the address: `openai-chat:` or
-`openai-responses:`.
+`openai:` means the Responses API, which is what pydantic-ai means by it and what OpenAI recommends.
+With a `base_url` the server is some other one that speaks OpenAI's protocol, and those speak chat
+completions: then `openai:` means chat completions. To say it outright, whatever the address:
+`openai-chat:` or `openai-responses:`.
 """
 
 import inspect
@@ -19,7 +20,8 @@ from pydantic_ai.providers import Provider, infer_provider_class
 
 from sessions_app.llm.demo_models import build_demo_model
 
-#: Given outright, since the providers' SDKs would else take an address from our environment and send the key there.
+#: Given outright, since the providers' SDKs would else take an address from our environment and
+#: send the key there.
 _OWN_ADDRESS = {
     "openai": "https://api.openai.com/v1",
     "openai-chat": "https://api.openai.com/v1",
@@ -28,7 +30,7 @@ _OWN_ADDRESS = {
 }
 _ADDRESS_PARAMETERS = ("base_url", "api_base", "azure_endpoint")
 
-#: Stands for a key where a local server wants none; the OpenAI SDK insists on one that is not empty.
+#: Stands for a key where a local server wants none; the OpenAI SDK insists on one.
 _NO_KEY = "no-key-needed"
 
 
@@ -36,8 +38,8 @@ _NO_KEY = "no-key-needed"
 class ModelSpec:
     """Which model to call and how.
 
-    `settings` holds what is for building only: `script`, `model_call_index` and `word_delay` of the demo
-    models. Sampling settings go to `stream_response`.
+    `settings` holds what is for building only: `script`, `model_call_index` and `word_delay` of the
+    demo models. Sampling settings go to `stream_response`.
     """
 
     name: str
@@ -47,7 +49,7 @@ class ModelSpec:
 
 
 class ModelUnavailable(Exception):
-    """The model cannot be built as asked; `message` tells a person what to change. It holds no key."""
+    """The model cannot be built as asked; `message` tells a person what to change."""
 
     def __init__(self, message: str) -> None:
         super().__init__(message)
@@ -77,7 +79,9 @@ def build_model(spec: ModelSpec) -> Model:
 
 
 def secret_of(model: Model) -> str:
-    """The key a model was built with, so that errors can be cleaned of it; empty for a model built elsewhere."""
+    """The key a model was built with, so that errors can be cleaned of it; empty for a model built
+    elsewhere.
+    """
     return str(getattr(model, "_dexweb_key", ""))
 
 
@@ -131,7 +135,8 @@ def _provider_options(
         options[parameter] = address
     if not spec.api_key and not spec.base_url:
         raise ModelUnavailable(
-            f"{spec.name} needs a key for the provider {provider_name}: choose a Credential for this agent."
+            f"{spec.name} needs a key for the provider {provider_name}:"
+            " choose a Credential for this agent."
         )
     options["api_key"] = spec.api_key or _NO_KEY
     return options

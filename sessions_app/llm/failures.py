@@ -72,8 +72,8 @@ _RETRYABLE_STATUS = {408, 409, 425, 429}
 class ModelFailed(Exception):
     """A model call that gave no reply.
 
-    `status` is the provider's HTTP status or None; `retryable` whether the same call may do better later;
-    `retry_after` the seconds the provider asked us to wait, or None. `message` holds no key.
+    `status` is the provider's HTTP status or None; `retryable` whether the same call may do better
+    later; `retry_after` the seconds the provider asked us to wait, or None. `message` holds no key.
     """
 
     def __init__(

@@ -32,7 +32,9 @@ def assistant_message(response_json: str) -> ModelResponse:
 
 
 def tool_result(call_id: str, tool: str, content: str, outcome: str) -> ModelRequest:
-    """How a tool call ended: `content` is what the model reads, `outcome` one of the outcomes of a call."""
+    """How a tool call ended: `content` is what the model reads, `outcome` one of the outcomes of a
+    call.
+    """
     part = ToolReturnPart(
         tool_name=tool,
         content=content,
@@ -44,7 +46,7 @@ def tool_result(call_id: str, tool: str, content: str, outcome: str) -> ModelReq
 
 
 def joined(messages: Iterable[ModelMessage]) -> list[ModelMessage]:
-    """The messages with neighbouring requests made one: results of parallel calls belong together."""
+    """The messages with neighbouring requests made one: parallel results belong together."""
     result: list[ModelMessage] = []
     for message in messages:
         last = result[-1] if result else None

@@ -1,8 +1,8 @@
 """`demo:refund-desk`: decides about refunds by what the shop's tools return, without a model.
 
-A turn goes: look up the orders and the policy; refund what qualifies and write to the customers of the
-rest; confirm refunds that were made; sum up. What comes next follows from what the turn's messages already
-hold, and each call is made once for an order, so it cannot run in a circle.
+A turn goes: look up the orders and the policy; refund what qualifies and write to the customers of
+the rest; confirm refunds that were made; sum up. What comes next follows from what the turn's
+messages already hold, and each call is made once for an order, so it cannot run in a circle.
 """
 
 import json
@@ -30,10 +30,13 @@ _ORDER_ID = re.compile(r"\b[A-Z]{1,3}-\d{2,8}\b", re.IGNORECASE)
 _FALLBACK_POLICY = {"id": "4.2", "window_days": 14}
 
 ASKS_FOR_ORDER = (
-    "I look after refunds: I check an order against the policy, refund it where it qualifies, and write to the "
-    "customer. Which order is it about? I need its number, like A-1042."
+    "I look after refunds: I check an order against the policy, refund it where it qualifies, and"
+    " write to the customer. Which order is it about? I need its number, like A-1042."
 )
-NO_SHOP = "I have no shop connected, so I cannot look up orders. Connect one with a lookup_order tool, please."
+NO_SHOP = (
+    "I have no shop connected, so I cannot look up orders. Please connect one that has a"
+    " lookup_order tool."
+)
 
 
 @dataclass
@@ -103,7 +106,9 @@ def read_turn(messages: Iterable[ModelMessage]) -> Turn:
 
 
 def qualifies(order: dict[str, Any], policy: dict[str, Any]) -> bool:
-    """Whether the order arrived late and is still within the policy's window, with something left to refund."""
+    """Whether the order arrived late and is still within the policy's window, with something left
+    to refund.
+    """
     since = order.get("days_since_delivery")
     return (
         order.get("status") == "delivered"
@@ -131,7 +136,8 @@ def why_not(order: dict[str, Any], policy: dict[str, Any]) -> str:
         return "was refunded in full already"
     if late <= 0:
         return "arrived on time"
-    return f"arrived {order.get('days_since_delivery')} days ago, outside the {policy['window_days']} days of the policy"
+    since, window = order.get("days_since_delivery"), policy["window_days"]
+    return f"arrived {since} days ago, outside the {window} days of the policy"
 
 
 def _look_up(unseen: list[str], turn: Turn, tools: dict[str, str]) -> Utterance:
@@ -147,7 +153,9 @@ def _look_up(unseen: list[str], turn: Turn, tools: dict[str, str]) -> Utterance:
 def _act(
     orders: dict[str, dict[str, Any]], policy: dict[str, Any], turn: Turn, tools: dict[str, str]
 ) -> Any:
-    """Refunds what qualifies and writes to the customers of the rest, as far as neither was tried in this turn."""
+    """Refunds what qualifies and writes to the customers of the rest, as far as neither was tried
+    in this turn.
+    """
     treated = {call.order_id for call in turn.made("issue_refund")}
     written_about = {
         order_id
@@ -160,8 +168,8 @@ def _act(
             continue
         if qualifies(order, policy) and "issue_refund" in tools:
             sentences.append(
-                f"Order {order_id} arrived {order['days_late']} days late; policy {policy['id']} allows a full refund"
-                f" up to {policy['window_days']} days."
+                f"Order {order_id} arrived {order['days_late']} days late; policy {policy['id']}"
+                f" allows a full refund up to {policy['window_days']} days."
             )
             calls.append(Call(tools["issue_refund"], _refund_args(order_id, order, policy)))
         elif not qualifies(order, policy) and "send_email" in tools:
@@ -204,8 +212,9 @@ def _explanation(order_id: str, order: dict[str, Any], policy: dict[str, Any]) -
         "to": order.get("email", ""),
         "subject": f"About your order {order_id}",
         "body": f"Dear {order.get('customer', 'customer')},\n\nwe checked your order {order_id}"
-        f" ({order.get('item', 'your item')}). It {why_not(order, policy)}, so policy {policy['id']} on late delivery"
-        " gives no refund for it. If something else is wrong with it, just answer this e-mail.\n\nYour refund desk",
+        f" ({order.get('item', 'your item')}). It {why_not(order, policy)}, so policy"
+        f" {policy['id']} on late delivery gives no refund for it. If something else is wrong with"
+        " it, just answer this e-mail.\n\nYour refund desk",
     }
 
 
@@ -214,8 +223,9 @@ def _confirmation(call: Done, order: dict[str, Any]) -> dict[str, Any]:
     return {
         "to": order.get("email", ""),
         "subject": f"Your refund for order {call.order_id}",
-        "body": f"Dear {order.get('customer', 'customer')},\n\nwe refunded {amount} {call.args.get('currency', '')} for"
-        f" order {call.order_id}, since it arrived late. We are sorry for the wait.\n\nYour refund desk",
+        "body": f"Dear {order.get('customer', 'customer')},\n\nwe refunded {amount}"
+        f" {call.args.get('currency', '')} for order {call.order_id}, since it arrived late."
+        " We are sorry for the wait.\n\nYour refund desk",
     }
 
 

@@ -14,13 +14,14 @@ _REASON = re.compile(
 )
 
 _REFUND_WORDS = {
-    "expired": "Nobody decided on the refund for order {order} in time, so it was not made. Ask me again to request it"
-    " anew.",
-    "outcome_unknown": "I cannot tell whether the refund for order {order} went through: the call was cut off. I have"
-    " not tried again, so that it is not paid twice; please check the payment account first.",
+    "expired": "Nobody decided on the refund for order {order} in time, so it was not made. Ask me"
+    " again to request it anew.",
+    "outcome_unknown": "I cannot tell whether the refund for order {order} went through: the call"
+    " was cut off. I have not tried again, so that it is not paid twice; please check the payment"
+    " account first.",
     "canceled": "The refund for order {order} was canceled before it ran, so nothing was paid.",
-    "invalidated": "The refund for order {order} was approved, but the approval no longer held when it was to run, so"
-    " nothing was paid. It needs a fresh approval.",
+    "invalidated": "The refund for order {order} was approved, but the approval no longer held when"
+    " it was to run, so nothing was paid. It needs a fresh approval.",
     "failed": "The refund for order {order} failed: {content}",
 }
 

@@ -1,17 +1,20 @@
-"""`demo:script`: plays a list of entries, one for each model call, so that a policy can be tried without a model.
+"""`demo:script`: plays a list of entries, one for each model call, so that a policy can be tried
+without a model.
 
 An entry is a mapping with
-- `text`: what the model says, and/or `calls`: a list of `{tool, args}` it makes (text comes first), or
-- `error`: the call fails with these words, as if the provider had answered with HTTP `status` (503 unless
-  told, which is worth a retry; 400 is not);
+- `text`: what the model says, and/or `calls`: a list of `{tool, args}` it makes (text comes first),
+  or
+- `error`: the call fails with these words, as if the provider had answered with HTTP `status` (503
+  unless told, which is worth a retry; 400 is not);
 - `delay`: how long it thinks first, like `2s`;
 - `repeat: true`, on any entry or alone at the end: once played out, the script starts over.
 
-Which entry plays follows from the count of model calls made in the session so far. Failed calls count too,
-but leave nothing in the history, so whoever knows the count gives it as `model_call_index` (from 0); without
-it the replies in the history are counted. The attempts of one call share one index: a retry meets the same
-entry, and so the same error. Where the last entry makes calls, a closing sentence follows it by itself, so
-that a turn always ends and a repeating script cannot run in a circle within one.
+Which entry plays follows from the count of model calls made in the session so far. Failed calls
+count too, but leave nothing in the history, so whoever knows the count gives it as
+`model_call_index` (from 0); without it the replies in the history are counted. The attempts of one
+call share one index: a retry meets the same entry, and so the same error. Where the last entry
+makes calls, a closing sentence follows it by itself, so that a turn always ends and a repeating
+script cannot run in a circle within one.
 """
 
 from collections.abc import Mapping, Sequence
@@ -74,7 +77,8 @@ def _entry_faults(number: int, entry: Any) -> list[str]:
     unknown = sorted(str(key) for key in set(entry) - _KEYS)
     if unknown:
         faults.append(
-            f"{where} {', '.join(unknown)} means nothing here; known are {', '.join(sorted(_KEYS))}."
+            f"{where} {', '.join(unknown)} means nothing here;"
+            f" known are {', '.join(sorted(_KEYS))}."
         )
     if not unknown and set(entry) != {"repeat"} and not {"text", "calls", "error"} & set(entry):
         faults.append(f"{where} it needs text, calls or error.")

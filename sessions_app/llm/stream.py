@@ -46,7 +46,9 @@ _PROVIDER_SETTINGS = (
 
 @dataclass(frozen=True)
 class RequestedCall:
-    """A tool call the model asks for. `args_json` is its own text, unchanged: it may not even be JSON."""
+    """A tool call the model asks for. `args_json` is its own text, unchanged: it may not even be
+    JSON.
+    """
 
     call_id: str
     tool: str
@@ -57,8 +59,8 @@ class RequestedCall:
 class ModelReply:
     """A finished reply.
 
-    `response_json` is what `history.assistant_message` reads back. Tokens are 0 where the provider gave
-    no count. `cost` is in US dollars by list price, None where usage or price is unknown.
+    `response_json` is what `history.assistant_message` reads back. Tokens are 0 where the provider
+    gave no count. `cost` is in US dollars by list price, None where usage or price is unknown.
     `finish_reason` is `stop`, `length`, `content_filter`, `tool_call`, `error` or None.
     """
 
@@ -83,9 +85,9 @@ async def stream_response(
 ) -> ModelReply:
     """Calls the model once and awaits `on_delta` for each piece of text or reasoning as it comes.
 
-    Neighbouring requests in `messages` are joined. `settings` are pydantic-ai's model settings; keys it
-    does not know are left out. The SDK does not retry by itself: whoever calls counts the attempts.
-    Call ids in the reply are unique in the whole history, whatever the provider sent.
+    Neighbouring requests in `messages` are joined. `settings` are pydantic-ai's model settings;
+    keys it does not know are left out. The SDK does not retry by itself: whoever calls counts the
+    attempts. Call ids in the reply are unique in the whole history, whatever the provider sent.
     Raises `ModelFailed`; an error of `on_delta` goes through as it is.
     """
     history = _with_instructions(joined(messages), instructions)
@@ -112,7 +114,8 @@ async def stream_response(
     except Exception as error:
         failure = classify(error, secret_of(model))
     if failure is not None:
-        # Raised here, outside the handler: the provider's error, which may quote the key, is not its context.
+        # Raised here, outside the handler: the provider's error, which may quote the key, is not
+        # its context.
         raise failure
     assert response is not None
     return _reply(_with_own_call_ids(response, history), model)
@@ -155,7 +158,9 @@ def _reply(response: ModelResponse, model: Model) -> ModelReply:
 
 
 def cost_of(response: ModelResponse) -> Decimal | None:
-    """The list price of a reply in US dollars; None where its usage or its model's price is unknown."""
+    """The list price of a reply in US dollars; None where its usage or its model's price is
+    unknown.
+    """
     if not response.usage.has_values() or not response.model_name:
         return None
     try:

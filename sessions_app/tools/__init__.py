@@ -1,1 +1,1 @@
-"""Tool sources: MCP connections, argument checks, durations, and the demo shop. No Django in here."""
+"""Tool sources: MCP connections, argument checks, durations, the demo shop. No Django in here."""

@@ -13,27 +13,27 @@ from contextlib import suppress
 from decimal import Decimal
 from typing import Any
 
-import httpx2
 from fastmcp.client import Client
 from fastmcp.exceptions import McpError
 from mcp import types
 from pydantic_ai.mcp import MCPToolset
 
 from sessions_app.tools.definitions import (
+    CALL_ID_META,
     ConnectionLost,
     ConnectionSpec,
     ConnectionUnavailable,
     OnProgress,
+    ToolCallError,
     ToolDef,
     ToolRaised,
     ToolResult,
     ToolTimedOut,
 )
+from sessions_app.tools.http_watch import HttpWatch
 from sessions_app.tools.redaction import redact
 from sessions_app.tools.results import to_tool_result
-from sessions_app.tools.transport import ErrorTail, build_client
-
-CALL_ID_META = "dexweb/call_id"
+from sessions_app.tools.transport import CONNECT_TIMEOUT_SECONDS, ErrorTail, build_client
 
 _CONNECTION_CODES = {types.CONNECTION_CLOSED, types.REQUEST_TIMEOUT}
 _UNSAFE_IN_NAME = re.compile(r"[^A-Za-z0-9_-]")
@@ -41,7 +41,9 @@ _LONGEST_NAME = 64
 
 
 class Connection:
-    """An MCP session that many tasks may call at once. Open it once, close it once; it does not reopen."""
+    """An MCP session that many tasks may call at once. Open it once, close it once; it does not
+    reopen.
+    """
 
     def __init__(self, spec: ConnectionSpec) -> None:
         self.spec = spec
@@ -49,11 +51,16 @@ class Connection:
         self.last_used = time.monotonic()
         self._toolset: MCPToolset[None] | None = None
         self._errors = ErrorTail(spec.name)
+        self._watch = HttpWatch()
         self._stop = asyncio.Event()
         self._ready: asyncio.Future[None] | None = None
         self._owner: asyncio.Task[None] | None = None
         self._own_names: dict[str, str] = {}
         self._broken = False
+
+    @property
+    def _is_stdio(self) -> bool:
+        return self.spec.transport == "stdio"
 
     @property
     def usable(self) -> bool:
@@ -66,13 +73,13 @@ class Connection:
         )
 
     async def open(self) -> None:
-        """Starts or reaches the server. Raises `ConnectionUnavailable` with why, and leaves nothing behind."""
+        """Starts or reaches the server. Raises `ConnectionUnavailable` with why."""
         self._ready = asyncio.get_running_loop().create_future()
         self._owner = asyncio.create_task(self._own(), name=f"mcp-{self.spec.name}")
         await asyncio.shield(self._ready)
 
     async def close(self) -> None:
-        """Ends the session and, for stdio, the server's process; waits for it even when cancelled meanwhile."""
+        """Ends the session and a stdio server's process; waits for it even when canceled."""
         self._stop.set()
         if self._owner is not None:
             if self._ready is not None and not self._ready.done():
@@ -88,7 +95,8 @@ class Connection:
         """The server's tools. Raises `ConnectionUnavailable`: nothing ran either way."""
         assert self._toolset is not None, "open the connection first"
         try:
-            tools = await self._toolset.list_tools()
+            async with asyncio.timeout(CONNECT_TIMEOUT_SECONDS):
+                tools = await self._toolset.list_tools()
         except Exception as error:
             self.retire()
             raise self._unavailable(error) from None
@@ -106,16 +114,16 @@ class Connection:
     ) -> ToolResult:
         """Calls `tool` (its full name or the server's own) and returns what it gave.
 
-        The call id goes along as `_meta["dexweb/call_id"]`, so that a tool can make itself idempotent.
-        `timeout` is in seconds. Raises `ToolRaised`, `ConnectionUnavailable` (nothing was sent),
-        `ConnectionLost` or `ToolTimedOut` (it may have run).
+        The call id goes along as `_meta["dexweb/call_id"]`, so that a tool can make itself
+        idempotent. `timeout` is in seconds. Raises `ToolRaised`, `ConnectionUnavailable` (nothing
+        was sent), `ConnectionLost` or `ToolTimedOut` (it may have run).
         """
         if not self.usable:
             raise ConnectionUnavailable(f"The connection {self.spec.name} is closed.")
         assert self._toolset is not None
-        own_name = await self._own_name(tool)
         self.in_flight += 1
         try:
+            own_name = await self._own_name(tool)
             async with asyncio.timeout(timeout):
                 result = await self._send(
                     self._toolset.client, own_name, args, call_id, on_progress
@@ -137,22 +145,29 @@ class Connection:
         on_progress: OnProgress | None,
     ) -> types.CallToolResult:
         try:
-            return await client.call_tool_mcp(
+            result = await client.call_tool_mcp(
                 own_name,
                 _plain(args),
                 progress_handler=on_progress,
                 meta={CALL_ID_META: call_id},
             )
-        except McpError as error:
-            if error.error.code in _CONNECTION_CODES:
-                self.retire()
-                raise self._lost(error) from None
-            raise ToolRaised(self._clean(error.error.message)) from None
         except Exception as error:
+            raise self._call_failed(error, call_id) from None
+        self._watch.take(call_id)
+        return result
+
+    def _call_failed(self, error: Exception, call_id: str) -> ToolCallError:
+        """What a failed request means: did the server refuse it, never see it, or maybe run it?"""
+        leaf = _leaf(error)
+        reached, words = ("answered", "") if self._is_stdio else self._watch.take(call_id)
+        if reached in ("not_sent", "refused"):
             self.retire()
-            if _never_sent(error):
-                raise self._unavailable(error) from None
-            raise self._lost(error) from None
+            return self._unavailable(RuntimeError(words))
+        is_answer = isinstance(leaf, McpError) and leaf.error.code not in _CONNECTION_CODES
+        if reached == "answered" and is_answer:
+            return ToolRaised(self._clean(str(leaf)))
+        self.retire()
+        return self._lost(RuntimeError(words) if words else error)
 
     def _as_result(self, tool: str, raw: types.CallToolResult) -> ToolResult:
         result = to_tool_result(raw)
@@ -162,7 +177,7 @@ class Connection:
         return ToolResult(text=text, truncated=result.truncated, structured=result.structured)
 
     async def _own_name(self, tool: str) -> str:
-        """The server's name for a tool; a name that had to be changed for providers is found by listing."""
+        """The server's name for a tool; one changed for providers is found by listing."""
         if tool in self._own_names:
             return self._own_names[tool]
         prefix = f"{self.spec.name}__"
@@ -175,10 +190,9 @@ class Connection:
         """Enters the session, keeps it until told to stop, leaves it: all in this task."""
         assert self._ready is not None
         try:
-            toolset = MCPToolset[None](
-                build_client(self.spec, self._errors), tool_error_behavior="error"
-            )
-            async with toolset:
+            client = build_client(self.spec, self._errors, self._watch)
+            async with MCPToolset[None](client, cache_tools=False) as toolset:
+                client.session.validate_tool_result = _accept  # type: ignore[method-assign]
                 self._toolset = toolset
                 self._ready.set_result(None)
                 await self._stop.wait()
@@ -202,22 +216,32 @@ class Connection:
     def _unavailable(self, error: BaseException) -> ConnectionUnavailable:
         if isinstance(error, ConnectionUnavailable):
             return error
-        what = "started" if self.spec.transport == "stdio" else "reached"
+        what = "started" if self._is_stdio else "reached"
         return ConnectionUnavailable(f"{self.spec.name} could not be {what}: {self._why(error)}")
 
     def _lost(self, error: BaseException) -> ConnectionLost:
         return ConnectionLost(
-            f"The connection to {self.spec.name} broke during the call, which may have run: {self._why(error)}"
+            f"The connection to {self.spec.name} broke during the call, which may have run:"
+            f" {self._why(error)}"
         )
 
     def _why(self, error: BaseException) -> str:
         leaf = _leaf(error)
-        said = self._errors.text() if self.spec.transport == "stdio" else ""
+        said = self._errors.text() if self._is_stdio else ""
         words = str(leaf).strip() or type(leaf).__name__
+        if not self._is_stdio and self._watch.last_problem not in words:
+            words = f"{words} ({self._watch.last_problem})"
         return self._clean(f"{words}\n{said}" if said else words)
 
     def _clean(self, text: str) -> str:
         return redact(text, self.spec.secret)[:2000]
+
+
+async def _accept(name: str, result: types.CallToolResult) -> None:
+    """Stands for the SDK's check of a result against the tool's output schema.
+
+    It would raise after the tool ran, and hide from the model and from people what it answered.
+    """
 
 
 def to_tool_def(connection: str, tool: types.Tool) -> ToolDef:
@@ -237,7 +261,7 @@ def to_tool_def(connection: str, tool: types.Tool) -> ToolDef:
 
 
 def _provider_name(connection: str, tool: str) -> str:
-    """`<connection>__<tool>`; where characters or length don't fit, a few digits keep it distinct."""
+    """`<connection>__<tool>`; where that does not fit, changed, with digits to stay distinct."""
     plain = f"{connection}__{tool}"
     safe = _UNSAFE_IN_NAME.sub("_", plain)
     if safe == plain and len(plain) <= _LONGEST_NAME:
@@ -259,13 +283,6 @@ def _plain(value: Any) -> Any:
             else float(value)
         )
     return value
-
-
-def _never_sent(error: BaseException) -> bool:
-    """Whether the failure was in reaching the server, so that it cannot have seen the call."""
-    return isinstance(
-        _leaf(error), httpx2.ConnectError | httpx2.ConnectTimeout | httpx2.PoolTimeout
-    )
 
 
 def _leaf(error: BaseException) -> BaseException:

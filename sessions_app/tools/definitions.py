@@ -6,6 +6,9 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+#: The call id rides in a request's `_meta` under this name, so that a tool can be idempotent by it.
+CALL_ID_META = "dexweb/call_id"
+
 #: Called for each progress note of a tool: done so far, of how much (or None), in words (or None).
 OnProgress = Callable[[float, float | None, str | None], Awaitable[None]]
 
@@ -14,9 +17,9 @@ OnProgress = Callable[[float, float | None, str | None], Awaitable[None]]
 class ConnectionSpec:
     """How to reach one MCP server.
 
-    `${credential}` inside a value of `env` or `headers` stands for the secret. Where it stands nowhere,
-    an HTTP server gets `Authorization: Bearer <secret>` and a child process `DEXWEB_CREDENTIAL`.
-    `cwd` is where a child starts; empty means where we run.
+    `${credential}` inside a value of `env` or `headers` stands for the secret. Where it stands
+    nowhere, an HTTP server gets `Authorization: Bearer <secret>` and a child process
+    `DEXWEB_CREDENTIAL`. `cwd` is where a child starts; empty means where we run.
     """
 
     name: str
@@ -47,9 +50,9 @@ class ConnectionSpec:
 class ToolDef:
     """One tool as a model sees it.
 
-    `name` is `<connection>__<tool>`, made of letters, digits, `_` and `-`, at most 64 characters, since
-    providers take no others; `tool` is the server's own name. The hints are the server's word for itself,
-    None where it says nothing: show them, but let no policy rest on them.
+    `name` is `<connection>__<tool>`, made of letters, digits, `_` and `-`, at most 64 characters,
+    since providers take no others; `tool` is the server's own name. The hints are the server's word
+    for itself, None where it says nothing: show them, but let no policy rest on them.
     """
 
     name: str
@@ -67,10 +70,10 @@ class ToolDef:
 class ToolResult:
     """What a tool gave back.
 
-    `text` is for model and person: text parts as they are, structured content as JSON, binary parts in
-    words. `truncated` says that `text` was cut at `results.MAX_RESULT_BYTES`; `structured` is the
-    server's structured content, None where it gave none. A tool's own error is raised, not returned, so
-    `is_error` is False on every result `call_tool` returns.
+    `text` is for model and person: text parts as they are, structured content as JSON, binary parts
+    in words. `truncated` says that `text` was cut at `results.MAX_RESULT_BYTES`; `structured` is
+    the server's structured content, None where it gave none. A tool's own error is raised, not
+    returned, so `is_error` is False on every result `call_tool` returns.
     """
 
     text: str

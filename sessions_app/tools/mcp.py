@@ -1,7 +1,7 @@
 """The door to tools: list a connection's tools, call one, check arguments.
 
-`list_tools` and `call_tool` open a connection for one use and leave nothing behind; `ToolPool` keeps
-connections warm for a worker's many calls. Both raise only the errors of `definitions`.
+`list_tools` and `call_tool` open a connection for one use and leave nothing behind; `ToolPool`
+keeps connections warm for a worker's many calls. Both raise only the errors of `definitions`.
 """
 
 from collections.abc import Mapping

@@ -20,8 +20,8 @@ IDLE_SECONDS = 300.0
 class ToolPool:
     """Warm MCP connections of one process and one event loop.
 
-    A connection found dead is dropped and opened anew at the next call; one unused for `idle_seconds` is
-    closed. Call `aclose` before the loop ends. Errors are those of `definitions`.
+    A connection found dead is dropped and opened anew at the next call; one unused for
+    `idle_seconds` is closed. Call `aclose` before the loop ends. Errors are those of `definitions`.
     """
 
     def __init__(self, idle_seconds: float = IDLE_SECONDS) -> None:
@@ -45,11 +45,12 @@ class ToolPool:
         on_progress: OnProgress | None = None,
         timeout: float | None = None,
     ) -> ToolResult:
-        """Calls a tool over the warm connection; see `Connection.call_tool` for arguments and errors.
+        """Calls a tool over the warm connection; see `Connection.call_tool` for arguments and
+        errors.
 
-        A canceled call ends the server's process when it was the only one on it. Where others are in
-        flight, they finish first: the server is told of the cancellation, gets no new call, and is
-        closed after the last.
+        A canceled call ends the server's process when it was the only one on it. Where others are
+        in flight, they finish first: the server is told of the cancellation, gets no new call, and
+        is closed after the last.
         """
         connection = await self._connection(spec)
         try:

@@ -1,10 +1,13 @@
-"""Takes secrets out of text that leaves this process: by value, since a pattern knows only some of them."""
+"""Takes secrets out of text that leaves this process: by value, since a pattern knows only some of
+them.
+"""
 
 from collections.abc import Iterable
 
 HIDDEN = "[hidden]"
 
-#: A shorter secret than this turns up inside ordinary words, and hiding it would make text unreadable.
+#: A shorter secret than this turns up inside ordinary words, and hiding it would make text
+#: unreadable.
 SHORTEST = 8
 
 

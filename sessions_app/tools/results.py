@@ -12,7 +12,9 @@ MAX_RESULT_BYTES = 2 * 1024 * 1024
 
 
 def to_tool_result(result: types.CallToolResult) -> ToolResult:
-    """The result as text: the structured content as JSON where every part only repeats it, else each part."""
+    """The result as text: the structured content as JSON where every part only repeats it, else
+    each part.
+    """
     text, truncated = _cut(_text_of(result))
     return ToolResult(
         text=text,

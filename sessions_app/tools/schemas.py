@@ -1,4 +1,4 @@
-"""Checks a tool call's arguments against the tool's JSON schema, and says in words what is wrong."""
+"""Checks a tool call's arguments against the tool's JSON schema and says what is wrong."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -12,10 +12,11 @@ _LONGEST = 300
 
 
 def validate_args(schema: Mapping[str, Any], args: object) -> list[str]:
-    """What is wrong with `args`, one sentence each with its JSON path (`$.lines[0].amount: …`); [] if nothing.
+    """What is wrong with `args`, one sentence each with its JSON path (`$.lines[0].amount: …`); []
+    if nothing.
 
-    A schema that is itself broken is reported as one error: the call cannot be checked, so it must not
-    run. A `$ref` is followed inside the schema only, never over the network.
+    A schema that is itself broken is reported as one error: the call cannot be checked, so it must
+    not run. A `$ref` is followed inside the schema only, never over the network.
     """
     validator_class = validators.validator_for(schema, default=Draft202012Validator)
     try:
@@ -26,7 +27,8 @@ def validate_args(schema: Mapping[str, Any], args: object) -> list[str]:
         )
     except exceptions.SchemaError as error:
         return [
-            f"The tool's own schema is broken, so its arguments cannot be checked: {_short(error.message)}"
+            "The tool's own schema is broken, so its arguments cannot be checked:"
+            f" {_short(error.message)}"
         ]
     except Unresolvable as error:
         return [f"The tool's own schema refers to something it does not hold: {_short(str(error))}"]

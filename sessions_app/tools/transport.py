@@ -6,6 +6,7 @@ import shutil
 import sys
 import threading
 from collections import deque
+from collections.abc import Mapping
 from pathlib import Path
 
 import httpx2
@@ -14,6 +15,7 @@ from fastmcp.client.transports import StdioTransport, StreamableHttpTransport
 from mcp import types
 
 from sessions_app.tools.definitions import ConnectionSpec, ConnectionUnavailable
+from sessions_app.tools.http_watch import HttpWatch
 
 CREDENTIAL_PLACEHOLDER = "${credential}"
 CREDENTIAL_VARIABLE = "DEXWEB_CREDENTIAL"
@@ -23,17 +25,19 @@ INHERITED_VARIABLES = ("PATH", "HOME", "LANG", "LC_ALL", "TZ", "TMPDIR", "PYTHON
 
 #: Connecting takes a Python child about a second; a busy machine may need much longer.
 CONNECT_TIMEOUT_SECONDS = 30
+#: Reading waits as long as the call does: how long a tool may take is the caller's decision.
+_HTTP_TIMEOUT = httpx2.Timeout(10, read=None)
 _MAX_EVENT_BYTES = 8 * 1024 * 1024
 
 logger = logging.getLogger(__name__)
 
 
-def build_client(spec: ConnectionSpec, errors: "ErrorTail") -> Client:
+def build_client(spec: ConnectionSpec, errors: "ErrorTail", watch: HttpWatch) -> Client:
     """An MCP client for the spec, not yet connected. A child's stderr goes to `errors`.
 
     Raises `ConnectionUnavailable` where the spec itself cannot work.
     """
-    transport = _stdio(spec, errors) if spec.transport == "stdio" else _http(spec)
+    transport = _stdio(spec, errors) if spec.transport == "stdio" else _http(spec, watch)
     return Client(
         transport,
         init_timeout=CONNECT_TIMEOUT_SECONDS,
@@ -42,7 +46,7 @@ def build_client(spec: ConnectionSpec, errors: "ErrorTail") -> Client:
 
 
 def child_environment(spec: ConnectionSpec) -> dict[str, str]:
-    """The whole environment of a stdio server: a few harmless variables of ours, then the spec's."""
+    """The whole environment of a stdio server: a few harmless variables of ours, then its own."""
     inherited = {name: os.environ[name] for name in INHERITED_VARIABLES if name in os.environ}
     own, placed = _with_secret(spec.env, spec.secret)
     if spec.secret and not placed:
@@ -59,7 +63,8 @@ def request_headers(spec: ConnectionSpec) -> dict[str, str]:
 
 
 def resolve_program(program: str) -> str:
-    """Where a command's program is: `python` is ours, a bare name is looked for beside it, then on PATH.
+    """Where a command's program is: `python` is ours, a bare name is looked for beside it, then on
+    PATH.
 
     Raises `ConnectionUnavailable` where there is none.
     """
@@ -77,7 +82,9 @@ def resolve_program(program: str) -> str:
 
 
 class ErrorTail:
-    """Reads a child's stderr: each line goes to the log at debug level, the last few are kept for errors."""
+    """Reads a child's stderr: each line goes to the log at debug level, the last few are kept for
+    errors.
+    """
 
     def __init__(self, name: str, lines: int = 12) -> None:
         self._name = name
@@ -120,27 +127,22 @@ def _stdio(spec: ConnectionSpec, errors: ErrorTail) -> StdioTransport:
     )
 
 
-def _http(spec: ConnectionSpec) -> StreamableHttpTransport:
+def _http(spec: ConnectionSpec, watch: HttpWatch) -> StreamableHttpTransport:
     if not spec.url.startswith(("http://", "https://")):
         raise ConnectionUnavailable(f"The connection {spec.name} has no http or https address.")
     return StreamableHttpTransport(
         spec.url,
         headers=request_headers(spec),
-        httpx_client_factory=_http_client,
+        httpx_client_factory=watch.client_factory(timeout=_HTTP_TIMEOUT),
         max_sse_event_size=_MAX_EVENT_BYTES,
     )
 
 
-def _http_client(**options: object) -> httpx2.AsyncClient:
-    """A client that waits as long as the call does: how long a tool may take is the caller's decision."""
-    options["timeout"] = httpx2.Timeout(10, read=None)
-    return httpx2.AsyncClient(**options)  # type: ignore[arg-type]
-
-
-def _with_secret(values: "dict[str, str] | object", secret: str) -> tuple[dict[str, str], bool]:
+def _with_secret(values: Mapping[str, str], secret: str) -> tuple[dict[str, str], bool]:
+    """The values with the secret put in, and whether it had a place in any of them."""
     filled = {}
     placed = False
-    for name, value in dict(values).items():  # type: ignore[call-overload]
+    for name, value in values.items():
         placed = placed or CREDENTIAL_PLACEHOLDER in str(value)
         filled[str(name)] = str(value).replace(CREDENTIAL_PLACEHOLDER, secret)
     return filled, placed

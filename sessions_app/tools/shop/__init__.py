@@ -1,1 +1,1 @@
-"""The demo shop: a small MCP server with orders, a refund policy, refunds and e-mails, on SQLite."""
+"""The demo shop: an MCP server with orders, a refund policy, refunds and e-mails, on SQLite."""

@@ -1,8 +1,9 @@
 """The shop's SQLite file: orders, and a row for everything the tools ever did.
 
-Several processes may serve the same file, so every write is one short `BEGIN IMMEDIATE` transaction.
-A refund's row is written as `begun` before the work and marked `done` after it: a row that stays
-`begun` is an execution that was cut off. There is a row per execution, so tests can count them.
+Several processes may serve the same file, so every write is one short `BEGIN IMMEDIATE`
+transaction. A refund's row is written as `begun` before the work and marked `done` after it: a row
+that stays `begun` is an execution that was cut off. There is a row per execution, so tests can
+count them.
 """
 
 import sqlite3
@@ -25,8 +26,8 @@ CREATE TABLE IF NOT EXISTS refunds (
     currency TEXT NOT NULL, reason TEXT NOT NULL, status TEXT NOT NULL,
     begun_at TEXT NOT NULL, done_at TEXT);
 CREATE TABLE IF NOT EXISTS emails (
-    id INTEGER PRIMARY KEY, call_id TEXT, "to" TEXT NOT NULL, subject TEXT NOT NULL, body TEXT NOT NULL,
-    at TEXT NOT NULL);
+    id INTEGER PRIMARY KEY, call_id TEXT NOT NULL, "to" TEXT NOT NULL, subject TEXT NOT NULL,
+    body TEXT NOT NULL, at TEXT NOT NULL);
 CREATE UNIQUE INDEX IF NOT EXISTS emails_once_per_call ON emails (call_id) WHERE call_id <> '';
 CREATE TABLE IF NOT EXISTS lookups (
     id INTEGER PRIMARY KEY, call_id TEXT NOT NULL, order_id TEXT NOT NULL, at TEXT NOT NULL);
@@ -69,7 +70,8 @@ class Ledger:
     def begin_refund(
         self, order_id: str, amount: Decimal, currency: str, reason: str, call_id: str
     ) -> int:
-        """Writes the refund's row as begun and gives its number. Raises `ShopError` where it may not be.
+        """Writes the refund's row as begun and gives its number. Raises `ShopError` where it may
+        not be.
 
         What is begun counts as refunded, so two at once cannot together exceed what was paid.
         """
@@ -87,7 +89,8 @@ class Ledger:
                     f"At most {left:.2f} {currency} of order {order_id} can still be refunded."
                 )
             cursor = connection.execute(
-                "INSERT INTO refunds (call_id, order_id, amount, currency, reason, status, begun_at)"
+                "INSERT INTO refunds"
+                " (call_id, order_id, amount, currency, reason, status, begun_at)"
                 " VALUES (?, ?, ?, ?, ?, 'begun', ?)",
                 (call_id, order_id, f"{amount:.2f}", currency, reason, _now()),
             )
@@ -102,7 +105,9 @@ class Ledger:
             )
 
     def send_email(self, to: str, subject: str, body: str, call_id: str) -> tuple[int, bool]:
-        """Puts an e-mail in the outbox; gives its number and whether this call id had already sent it."""
+        """Puts an e-mail in the outbox; gives its number and whether this call id had already sent
+        it.
+        """
         with self._write() as connection:
             row = connection.execute(
                 "SELECT id FROM emails WHERE call_id = ? AND call_id <> ''", (call_id,)

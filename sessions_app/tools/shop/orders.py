@@ -11,7 +11,9 @@ from decimal import Decimal
 
 @dataclass(frozen=True)
 class Order:
-    """One order. Promised and delivered are days from today, negative in the past; delivered is None if not yet."""
+    """One order. Promised and delivered are days from today, negative in the past; delivered is
+    None if not yet.
+    """
 
     order_id: str
     customer: str
@@ -119,33 +121,38 @@ POLICIES = (
     {
         "id": "4.2",
         "title": "Late delivery",
-        "text": "An order that arrived later than promised is refunded in full up to 14 days after it arrived.",
+        "text": "An order that arrived later than promised is refunded in full up to 14 days"
+        " after it arrived.",
         "window_days": 14,
     },
     {
         "id": "4.3",
         "title": "On time",
-        "text": "An order that arrived by the promised day is not refunded for its delivery; it can be sent back "
-        "unused within 30 days.",
+        "text": "An order that arrived by the promised day is not refunded for its delivery; it can"
+        " be sent back unused within 30 days.",
         "window_days": 30,
     },
     {
         "id": "4.5",
         "title": "Not yet arrived",
-        "text": "An order still on its way is not refunded. After 21 days of delay it counts as lost.",
+        "text": "An order still on its way is not refunded. After 21 days of delay it counts as"
+        " lost.",
         "window_days": 21,
     },
     {
         "id": "5.1",
         "title": "Amounts",
-        "text": "A refund is never more than was paid and goes back in the currency of the payment.",
+        "text": "A refund is never more than was paid and goes back in the currency of the"
+        " payment.",
         "window_days": None,
     },
 )
 
 
 def describe(order: Order, refunded: Decimal) -> dict[str, object]:
-    """The order as `lookup_order` answers it: dates as ISO days (UTC), amounts as numbers with two decimals."""
+    """The order as `lookup_order` answers it: dates as ISO days (UTC), amounts as numbers with two
+    decimals.
+    """
     today = datetime.now(UTC).date()
     delivered = order.delivered_in_days
     return {
@@ -160,7 +167,9 @@ def describe(order: Order, refunded: Decimal) -> dict[str, object]:
 
 
 def find_policies(query: str) -> list[dict[str, object]]:
-    """The rules that share a word of four letters or more with the query, best first; all of them where none does."""
+    """The rules that share a word of four letters or more with the query, best first; all of them
+    where none does.
+    """
     words = {word for word in query.lower().split() if len(word) > 3}
     scored = [
         (sum(word in f"{policy['title']} {policy['text']}".lower() for word in words), policy)

@@ -1,9 +1,11 @@
 """The shop's MCP server.
 
-Environment: `SHOP_DB` is the SQLite file (default `shop.sqlite3`); `SHOP_DELAY`, for demos and tests,
-makes tools slow, as `lookup_order=2s,issue_refund=5s`: the wait comes after the call is in the ledger.
+Environment: `SHOP_DB` is the SQLite file (default `shop.sqlite3`); `SHOP_DELAY`, for demos and
+tests, makes tools slow, as `lookup_order=2s,issue_refund=5s`: the wait comes after the call is in
+the ledger.
 """
 
+import json
 import os
 from collections.abc import Awaitable, Callable, Mapping
 from decimal import Decimal
@@ -19,11 +21,14 @@ from sessions_app.tools.shop.ledger import Ledger, ShopError
 from sessions_app.tools.shop.orders import describe, find_policies
 from sessions_app.tools.shop.tools import TOOLS, required_arguments
 
+#: Where a call's id rides, in a request's `_meta`; said again here, since the shop is a stranger.
 CALL_ID_META = "dexweb/call_id"
 
 
 class Shop:
-    """The tools themselves: each takes the arguments and the call id, and gives what the model reads."""
+    """The tools themselves: each takes the arguments and the call id, and gives what the model
+    reads.
+    """
 
     def __init__(self, ledger: Ledger, delays: Mapping[str, float]) -> None:
         self._ledger = ledger
@@ -119,6 +124,4 @@ async def serve() -> None:
 
 
 def _as_json(answer: dict[str, Any]) -> str:
-    import json
-
     return json.dumps(answer, ensure_ascii=False)

@@ -35,7 +35,7 @@ TOOLS = (
     _tool(
         "lookup_order",
         "Look up an order",
-        "Gives an order's customer, amount paid, promised and actual delivery, and what was refunded so far.",
+        "Gives an order's customer, amount paid, promised and actual delivery, and refunds.",
         {"order_id": _ORDER_ID},
         types.ToolAnnotations(read_only_hint=True, open_world_hint=False),
     ),
