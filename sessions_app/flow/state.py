@@ -27,7 +27,7 @@ class Limits:
     model_calls_per_turn: int = 50
     parallel_calls: int = 16
     message_bytes: int = 64 * 1024
-    schedule_to_start: float = 60.0
+    schedule_to_start: float = 600.0
     model_timeout: float = 600.0
     heartbeat: float = 10.0
     model_attempts: int = 3
@@ -71,11 +71,9 @@ class CarriedState:
     step_numbers: dict[str, int]
     position: int
     queue: list[UserMessage]
-    ledger: dict[str, str]
+    ledger: dict[str, RpcAnswer]
     last_step: str
     previous_run: str
-    recorded: int = 0
-    unrecorded: list[Fact] = field(default_factory=list)
 
 
 # RPCs -------------------------------------------------------------------------------------------
@@ -126,6 +124,11 @@ class RpcAnswer:
 
 
 # Steps ------------------------------------------------------------------------------------------
+
+RUN_MODEL = "run_model"
+CALL_TOOL = "call_tool"
+RECONCILE_CALL = "reconcile_call"
+RECORD_FACTS = "record_facts"
 
 
 @dataclass(frozen=True)
@@ -214,6 +217,8 @@ class ReconcileInput:
     call_id: str
     effect: str
     cut_off: str
+    canceled: bool
+    last_attempt: bool
 
 
 @dataclass(frozen=True)

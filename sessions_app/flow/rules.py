@@ -1,0 +1,106 @@
+"""Pure decisions of the Flow: how far an attempt came, what follows, and in which words.
+
+The words are said once, here: the model and people read the same.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from temporalio.exceptions import ActivityError, ApplicationError, CancelledError, TimeoutError, TimeoutType
+
+from sessions_app.flow.state import RpcAnswer, ToolCallPlan, ToolCallResult
+
+
+class Reach(StrEnum):
+    """How far an attempt came that brought no result."""
+
+    NEVER_TAKEN = "never_taken"
+    CUT_OFF = "cut_off"
+    CANCELED = "canceled"
+    RAISED = "raised"
+
+
+def reach_of(error: ActivityError) -> Reach:
+    """Read it from the engine's failure. Only schedule-to-start is proof that nothing ran."""
+    cause = error.cause
+    if isinstance(cause, TimeoutError) and cause.type == TimeoutType.SCHEDULE_TO_START:
+        return Reach.NEVER_TAKEN
+    if isinstance(cause, TimeoutError):
+        return Reach.CUT_OFF
+    if isinstance(cause, CancelledError):
+        return Reach.CANCELED
+    return Reach.RAISED
+
+
+def cut_off_words(error: ActivityError) -> str:
+    """Why an attempt brought no result, for people."""
+    cause = error.cause
+    if isinstance(cause, TimeoutError) and cause.type == TimeoutType.HEARTBEAT:
+        return "the worker that ran it went away"
+    if isinstance(cause, TimeoutError):
+        return "it took longer than allowed"
+    if isinstance(cause, CancelledError):
+        return "it was canceled while it ran"
+    return str(cause or error)
+
+
+DID_NOT_RUN = "It did not run and is safe to call again."
+
+
+def never_taken(call: ToolCallPlan) -> ToolCallResult:
+    """No worker ever took the attempt."""
+    return ToolCallResult("failed", f"No worker was free to run {call.tool}. {DID_NOT_RUN}", ran=False)
+
+
+def unknown_words(tool: str, why: str) -> str:
+    return (
+        f"Whether {tool} took effect is not known: {why}. It may have run. "
+        "It was not and will not be repeated by itself; check before you ask for it again."
+    )
+
+
+def rejected_words(tool: str, by: str, reason: str) -> str:
+    said = f" The reason given: {reason}" if reason else " No reason was given."
+    return f"{by} rejected this call of {tool}. It did not run.{said}"
+
+
+def expired_words(tool: str) -> str:
+    return f"Nobody decided on this call of {tool} before its deadline. It did not run."
+
+
+def canceled_words(tool: str) -> str:
+    return f"The turn was canceled before {tool} ran. It did not run."
+
+
+def too_many_words(tool: str, limit: int) -> str:
+    return f"Only {limit} calls may run in parallel, so {tool} was left out. {DID_NOT_RUN}"
+
+
+def step_type(call: ToolCallPlan) -> str:
+    """A write gets one attempt, ever; a Step of its own type says so."""
+    return "CallSingleAttemptTool" if call.effect == "write" else "CallTool"
+
+
+def attempts_for(call: ToolCallPlan, limit: int) -> int:
+    return 1 if call.effect == "write" else max(1, limit)
+
+
+def backoff(attempt: int, base: float) -> float:
+    """Seconds to wait after ``attempt`` (from 1) failed: doubling, at most a minute."""
+    return min(base * 2.0 ** (attempt - 1), 60.0)
+
+
+def refuse(code: str, **details: object) -> ApplicationError:
+    """An RPC's refusal as the engine carries it; `dexweb.engine.errors` makes it a typed error again."""
+    return ApplicationError(code, details, type=code, non_retryable=True)
+
+
+LEDGER_SIZE = 1000
+
+
+def remember(ledger: dict[str, RpcAnswer], request_id: str, answer: RpcAnswer) -> None:
+    """Keep the newest answers; the engine itself forgets an update's id when a run ends."""
+    ledger[request_id] = answer
+    while len(ledger) > LEDGER_SIZE:
+        del ledger[next(iter(ledger))]

@@ -1,0 +1,379 @@
+"""Facts to rows and events: the only writer of session rows.
+
+Everything here runs in one transaction under the session's row lock, so rows and the events that
+speak of them commit together, and `AgentEvent.seq` has no gaps. Recording the same fact again
+changes nothing: the Flow's facts carry numbers, a Step's reports are judged by the row's state.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+from typing import Any
+
+from django.contrib.auth import get_user_model
+from django.db import transaction
+from django.utils import timezone
+
+from approvals_app.models import Interrupt
+from sessions_app.flow import state as flow
+from sessions_app.models import Agent, Message, Session, Step, ToolCall, Turn
+from sessions_app.stream.append import append
+
+Bodies = Any
+
+
+class UnknownSession(Exception):
+    """A report for a session that has no row and does not begin with its start."""
+
+
+@contextmanager
+def locked(session_id: str) -> Iterator[Session]:
+    """The session row, locked until the transaction ends, and saved if its body returns."""
+    with transaction.atomic():
+        try:
+            session = Session.objects.select_for_update().get(pk=session_id)
+        except Session.DoesNotExist as error:
+            raise UnknownSession(session_id) from error
+        yield session
+        session.save()
+
+
+def record(session_id: str, facts: Sequence[flow.Fact]) -> int:
+    """Record those of ``facts`` that are new, in order. Returns the number of the newest recorded."""
+    if not facts:
+        return 0
+    first = facts[0].body
+    if isinstance(first, flow.SessionStarted):
+        ensure_session(session_id, first, datetime.fromisoformat(facts[0].at))
+    with locked(session_id) as session:
+        apply(session, facts)
+        return session.last_fact
+
+
+def apply(session: Session, facts: Sequence[flow.Fact]) -> None:
+    """As `record`, for a caller that already holds the lock."""
+    for fact in facts:
+        if fact.n != session.last_fact + 1:
+            continue
+        at = datetime.fromisoformat(fact.at)
+        HANDLERS[type(fact.body)](session, fact.body, at)
+        session.last_fact = fact.n
+        session.updated_at = timezone.now()
+
+
+def ensure_session(session_id: str, started: flow.SessionStarted, at: datetime) -> None:
+    """Make the row of a session, once, whoever comes first: the request that starts it or its Flow."""
+    Session.objects.get_or_create(
+        pk=session_id,
+        defaults={
+            "agent": Agent.objects.get(name=started.agent),
+            "title": started.title,
+            "labels": started.labels,
+            "started_by_id": _user(started.started_by),
+            "created_at": at,
+            "updated_at": at,
+        },
+    )
+
+
+def standing(session: Session) -> dict[str, Any]:
+    """How the session stands, as events carry it."""
+    return {
+        "status": session.status,
+        "phase": session.phase,
+        "waiting": session.waiting,
+        "turn": session.turn,
+    }
+
+
+def emit_step(session: Session, step: Step, at: datetime) -> None:
+    append(
+        session,
+        "step.changed",
+        {
+            "step_id": step.step_id,
+            "type": step.type,
+            "status": step.status,
+            "outcome": step.outcome,
+            "attempt": step.attempt,
+            "turn": step.turn,
+            "tool": step.tool,
+            "call_id": step.call_id,
+            "causes": step.causes,
+            "detail": step.detail[:500],
+            "next_attempt_at": step.next_attempt_at.isoformat() if step.next_attempt_at else None,
+            "session": standing(session),
+        },
+        at,
+        step_id=step.step_id,
+        attempt=step.attempt,
+    )
+
+
+# The Flow's facts -------------------------------------------------------------------------------
+
+
+def _user(actor: flow.Actor | None) -> int | None:
+    """The person's id, or None when there is no such user (any more)."""
+    if actor is None or not actor.id:
+        return None
+    return actor.id if get_user_model().objects.filter(pk=actor.id).exists() else None
+
+
+def _session_started(session: Session, body: flow.SessionStarted, at: datetime) -> None:
+    session.run_id = body.run_id
+    append(
+        session,
+        "session.started",
+        {"agent": body.agent, "title": body.title, "by": body.started_by.name, "run_id": body.run_id},
+        at,
+    )
+
+
+def _session_continued(session: Session, body: flow.SessionContinued, at: datetime) -> None:
+    session.run_id = body.run_id
+    append(
+        session,
+        "session.continued",
+        {"run_id": body.run_id, "previous_run": body.previous_run, "session": standing(session)},
+        at,
+    )
+
+
+def _session_closed(session: Session, body: flow.SessionClosed, at: datetime) -> None:
+    close(session, body.status, body.reason, body.by.name if body.by else "", at)
+
+
+def close(session: Session, status: str, reason: str, by: str, at: datetime) -> None:
+    """End the session's rows: what was open is canceled. Nothing happens to a closed one."""
+    if not session.open:
+        return
+    session.status = status
+    session.phase = Session.Phase.IDLE
+    session.closed_at = at
+    session.close_reason = reason
+    for interrupt in session.interrupts.filter(state=Interrupt.State.PENDING):
+        _close_interrupt(session, interrupt, "canceled", None, "The session ended.", at)
+    for step in session.steps.filter(status__in=["planned", "scheduled", "active", "waiting"]):
+        step.status, step.ended_at = Step.Status.CANCELED, at
+        step.save(update_fields=["status", "ended_at"])
+        emit_step(session, step, at)
+    session.turns.filter(state="running").update(state="canceled", ended_at=at)
+    append(
+        session,
+        "session.closed",
+        {"status": status, "reason": reason, "by": by, "session": standing(session)},
+        at,
+    )
+
+
+def _phase_changed(session: Session, body: flow.PhaseChanged, at: datetime) -> None:
+    session.phase = body.phase
+
+
+def _message_queued(session: Session, body: flow.MessageQueued, at: datetime) -> None:
+    message = body.message
+    Message.objects.create(
+        session=session,
+        message_id=message.message_id,
+        text=message.text,
+        author_id=_user(message.author),
+        author_name=message.author.name,
+        created_at=at,
+    )
+    append(
+        session,
+        "message.queued",
+        {"message_id": message.message_id, "text": message.text, "author": message.author.name},
+        at,
+    )
+
+
+def _turn_started(session: Session, body: flow.TurnStarted, at: datetime) -> None:
+    session.turn = body.turn
+    Turn.objects.create(session=session, number=body.turn, started_at=at)
+    message = session.messages.get(message_id=body.message_id)
+    message.state, message.turn = Message.State.CONSUMED, body.turn
+    message.save(update_fields=["state", "turn"])
+    append(
+        session,
+        "message.consumed",
+        {"message_id": body.message_id, "turn": body.turn, "author": message.author_name},
+        at,
+    )
+    append(session, "turn.started", {"turn": body.turn, "session": standing(session)}, at)
+
+
+def _turn_ended(session: Session, body: flow.TurnEnded, at: datetime) -> None:
+    session.turns.filter(number=body.turn).update(state=body.state, detail=body.reason, ended_at=at)
+    by = body.by.name if body.by else ""
+    append(
+        session,
+        "turn.canceled" if body.state == "canceled" else "turn.completed",
+        {
+            "turn": body.turn,
+            "state": body.state,
+            "reason": body.reason,
+            "by": by,
+            "session": standing(session),
+        },
+        at,
+    )
+
+
+def _step_changed(session: Session, body: flow.StepChanged, at: datetime) -> None:
+    step, created = Step.objects.get_or_create(
+        session=session,
+        step_id=body.step_id,
+        defaults={
+            "type": body.type,
+            "turn": body.turn,
+            "position": body.position,
+            "status": body.status,
+            "causes": body.causes,
+            "call_id": body.call_id,
+            "tool": body.tool,
+        },
+    )
+    step.status = body.status
+    step.causes = body.causes
+    step.attempt = body.attempt
+    step.outcome = body.outcome or step.outcome
+    step.detail = body.detail or step.detail
+    step.next_attempt_at = (
+        datetime.fromisoformat(body.next_attempt_at) if body.next_attempt_at else None
+    )
+    if body.status == "scheduled":
+        step.scheduled_at = at
+    if body.status in ("waiting", "completed", "failed", "canceled") and step.started_at is None:
+        step.started_at = None if body.status == "canceled" else at
+    if body.status in ("completed", "failed", "canceled"):
+        step.ended_at = at
+    step.save()
+    emit_step(session, step, at)
+
+
+def _approval_requested(session: Session, body: flow.ApprovalRequested, at: datetime) -> None:
+    call = session.calls.get(call_id=body.call_id)
+    model_step = session.steps.get(step_id=call.model_step)
+    Interrupt.objects.create(
+        id=body.interrupt_id,
+        session=session,
+        step_id=body.step_id,
+        call_id=body.call_id,
+        turn=body.turn,
+        tool=call.tool,
+        effect=call.effect,
+        risk=body.risk,
+        permission=body.permission,
+        args=call.args,
+        args_hash=body.args_hash,
+        revision=body.revision,
+        why=model_step.text,
+        deadline=datetime.fromisoformat(body.deadline),
+        at_deadline=body.at_deadline,
+        asked_at=at,
+    )
+    session.waiting += 1
+    append(
+        session,
+        "approval.requested",
+        {
+            "interrupt_id": body.interrupt_id,
+            "call_id": body.call_id,
+            "tool": call.tool,
+            "permission": body.permission,
+            "risk": body.risk,
+            "deadline": body.deadline,
+            "revision": body.revision,
+            "session": standing(session),
+        },
+        at,
+        step_id=body.step_id,
+    )
+
+
+def _interrupt_closed(session: Session, body: flow.InterruptClosed, at: datetime) -> None:
+    interrupt = session.interrupts.get(pk=body.interrupt_id)
+    _close_interrupt(session, interrupt, body.state, body.by, body.reason, at)
+
+
+def _close_interrupt(
+    session: Session,
+    interrupt: Interrupt,
+    state: str,
+    by: flow.Actor | None,
+    reason: str,
+    at: datetime,
+) -> None:
+    interrupt.state = state
+    interrupt.decided_at = at
+    interrupt.decided_by_id = _user(by)
+    interrupt.decided_by_name = by.name if by else ""
+    interrupt.reason = reason
+    interrupt.save()
+    session.waiting = max(0, session.waiting - 1)
+    decided = state in ("approved", "rejected")
+    append(
+        session,
+        "approval.decided" if decided else f"approval.{'expired' if state == 'expired' else 'canceled'}",
+        {
+            "interrupt_id": interrupt.id,
+            "call_id": interrupt.call_id,
+            "verdict": state,
+            "by": interrupt.decided_by_name,
+            "reason": reason,
+            "session": standing(session),
+        },
+        at,
+        step_id=interrupt.step_id,
+    )
+
+
+def _call_closed(session: Session, body: flow.CallClosed, at: datetime) -> None:
+    call = session.calls.get(call_id=body.call_id)
+    end_call(session, call, body.step_id, body.outcome, body.words, at)
+
+
+def end_call(
+    session: Session,
+    call: ToolCall,
+    step_id: str,
+    outcome: str,
+    words: str,
+    at: datetime,
+    result: str = "",
+) -> bool:
+    """Give ``call`` its outcome, once; a second one is not taken and False is returned."""
+    if call.outcome:
+        return False
+    call.outcome, call.words, call.result, call.ended_at = outcome, words, result, at
+    call.save()
+    if outcome == ToolCall.Outcome.OUTCOME_UNKNOWN:
+        session.unknown_outcomes += 1
+    if outcome == ToolCall.Outcome.CANCELED:
+        # Told by turn.canceled and the Step's own change; the stream has no event of its own for it.
+        return True
+    append(
+        session,
+        f"tool.{outcome}",
+        {"call_id": call.call_id, "tool": call.tool, "words": words[:2000]},
+        at,
+        step_id=step_id,
+    )
+    return True
+
+
+HANDLERS: dict[type, Callable[[Session, Bodies, datetime], None]] = {
+    flow.SessionStarted: _session_started,
+    flow.SessionContinued: _session_continued,
+    flow.SessionClosed: _session_closed,
+    flow.PhaseChanged: _phase_changed,
+    flow.MessageQueued: _message_queued,
+    flow.TurnStarted: _turn_started,
+    flow.TurnEnded: _turn_ended,
+    flow.StepChanged: _step_changed,
+    flow.ApprovalRequested: _approval_requested,
+    flow.InterruptClosed: _interrupt_closed,
+    flow.CallClosed: _call_closed,
+}

@@ -1,0 +1,244 @@
+"""The Steps CallTool and CallSingleAttemptTool: one attempt of one tool call."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from channels.db import database_sync_to_async as in_database
+from django.utils import timezone
+from temporalio import activity
+
+from approvals_app.dispatch import void_reason
+from approvals_app.models import Interrupt
+from sessions_app import arguments
+from sessions_app.flow import rules
+from sessions_app.flow.state import (
+    CALL_TOOL,
+    RECONCILE_CALL,
+    CallToolInput,
+    ReconcileInput,
+    StepContext,
+    ToolCallResult,
+)
+from sessions_app.models import Session, Step, ToolCall
+from sessions_app.projection import apply, end_call, locked, standing
+from sessions_app.steps import reports, sources
+from sessions_app.steps.heartbeat import heartbeats
+from sessions_app.stream.append import append
+from sessions_app.tools.mcp import (
+    ConnectionLost,
+    ConnectionSpec,
+    ConnectionUnavailable,
+    ToolPool,
+    ToolRaised,
+)
+
+RESULT_BYTES_FOR_MODEL = 256 * 1024
+
+
+@dataclass(frozen=True)
+class Begun:
+    """An attempt that is marked as begun: from here on it may have acted."""
+
+    connection: ConnectionSpec
+    args: dict[str, Any]
+
+
+class CallTool:
+    """The activity, with the tool connections of its worker."""
+
+    def __init__(self, pool: ToolPool) -> None:
+        self._pool = pool
+
+    @activity.defn(name=CALL_TOOL)
+    async def run(self, given: CallToolInput) -> ToolCallResult:
+        async with heartbeats():
+            begun = await in_database(begin)(given)
+            if isinstance(begun, ToolCallResult):
+                return begun
+            result, whole = await self._call(given, begun)
+            if result.retryable and not given.last_attempt:
+                return result
+            return await in_database(end)(given, result, whole)
+
+    async def _call(self, given: CallToolInput, begun: Begun) -> tuple[ToolCallResult, str]:
+        """(how the attempt ended, the whole result for people)."""
+        call = given.call
+        progress = Progress(given.step, call.call_id, call.tool)
+        try:
+            answer = await self._pool.call_tool(
+                begun.connection, call.tool, begun.args, call.call_id, progress.tell, call.timeout
+            )
+        except ToolRaised as error:
+            return ToolCallResult("failed", str(error)), ""
+        except ConnectionUnavailable as error:
+            words = f"{call.tool} could not be reached: {error} {rules.DID_NOT_RUN}"
+            return ToolCallResult("failed", words, ran=False, retryable=True), ""
+        except ConnectionLost as error:
+            return cut_off(call.effect, call.tool, str(error), given.last_attempt), ""
+        words, cut = for_model(answer.text)
+        return ToolCallResult("completed", words if cut else ""), answer.text
+
+
+def for_model(text: str) -> tuple[str, bool]:
+    """(what the model reads of a result, whether that is less than the whole)."""
+    data = text.encode("utf-8", "replace")
+    if len(data) <= RESULT_BYTES_FOR_MODEL:
+        return text, False
+    kept = data[:RESULT_BYTES_FOR_MODEL].decode("utf-8", "ignore")
+    return f"{kept}\n[Cut here: {len(data):,} bytes in all, of which people can see more.]", True
+
+
+def cut_off(effect: str, tool: str, why: str, last: bool) -> ToolCallResult:
+    """The outcome of an attempt that was cut off after it had begun, by effect (DESIGN's table)."""
+    if effect == "write":
+        return ToolCallResult("outcome_unknown", rules.unknown_words(tool, why))
+    if effect == "idempotent" and last:
+        return ToolCallResult("outcome_unknown", rules.unknown_words(tool, why), retryable=False)
+    return ToolCallResult("failed", f"{tool} was cut off: {why}.", retryable=not last)
+
+
+def begin(given: CallToolInput) -> Begun | ToolCallResult:
+    """Record the start, check once more that it may run, and mark the attempt as begun."""
+    context, plan = given.step, given.call
+    with locked(context.session_id) as session:
+        apply(session, context.facts)
+        call = session.calls.select_for_update().get(call_id=plan.call_id)
+        step = reports.step_of(session, context)
+        if call.outcome:
+            return ToolCallResult(call.outcome, call.words)
+        if plan.effect == "write" and call.begun_attempt:
+            # Whatever led here, a write that has begun is not begun again.
+            why = "an earlier attempt had begun"
+            result = ToolCallResult("outcome_unknown", rules.unknown_words(plan.tool, why))
+            return _ended(session, step, call, result, "")
+        agent = sources.agent_named(given.agent)
+        args = arguments.parse(call.args)
+        void = void_reason(given.approval, plan, agent, arguments.hash_of(args))
+        if void:
+            return _invalidated(session, step, call, given, void)
+        try:
+            connection = sources.connection_of(agent, plan.tool)
+        except ConnectionUnavailable as error:
+            result = ToolCallResult("failed", f"{error} {rules.DID_NOT_RUN}", ran=False)
+            return _ended(session, step, call, result, "")
+        if connection is None:
+            words = f"The connection of {plan.tool} is disabled or gone. {rules.DID_NOT_RUN}"
+            return _ended(session, step, call, ToolCallResult("failed", words, ran=False), "")
+        now = timezone.now()
+        call.attempts = call.begun_attempt = context.attempt
+        call.started_at = call.started_at or now
+        call.save()
+        reports.started(session, step, context.attempt)
+        append(
+            session,
+            "tool.started",
+            {"call_id": call.call_id, "tool": call.tool},
+            now,
+            context.step_id,
+            context.attempt,
+        )
+    return Begun(connection, args)
+
+
+def end(given: CallToolInput, result: ToolCallResult, whole: str) -> ToolCallResult:
+    """Record the outcome. One that another has given meanwhile stands."""
+    with locked(given.step.session_id) as session:
+        call = session.calls.get(call_id=given.call.call_id)
+        step = reports.step_of(session, given.step)
+        if call.outcome:
+            return ToolCallResult(call.outcome, call.words)
+        return _ended(session, step, call, result, whole)
+
+
+def _ended(
+    session: Session, step: Step, call: ToolCall, result: ToolCallResult, whole: str
+) -> ToolCallResult:
+    end_call(session, call, step.step_id, result.outcome, result.words, timezone.now(), whole)
+    status = Step.Status.COMPLETED if result.outcome == "completed" else Step.Status.FAILED
+    reports.ended(session, step, status, result.outcome, result.words[:2000])
+    return ToolCallResult(result.outcome, result.words[:2000], result.ran)
+
+
+def _invalidated(
+    session: Session, step: Step, call: ToolCall, given: CallToolInput, void: str
+) -> ToolCallResult:
+    """The approval no longer holds: nothing runs, and the Flow asks anew."""
+    now = timezone.now()
+    words = f"The approval no longer holds: {void} {rules.DID_NOT_RUN}"
+    if given.approval is None:
+        end_call(session, call, step.step_id, "invalidated", words, now)
+    else:
+        Interrupt.objects.filter(pk=given.approval.interrupt_id).update(
+            state=Interrupt.State.INVALIDATED
+        )
+        append(
+            session,
+            "tool.invalidated",
+            {
+                "call_id": call.call_id,
+                "tool": call.tool,
+                "interrupt_id": given.approval.interrupt_id,
+                "words": words,
+                "session": standing(session),
+            },
+            now,
+            step.step_id,
+        )
+    reports.ended(session, step, Step.Status.CANCELED, "invalidated", words)
+    return ToolCallResult("invalidated", words, ran=False)
+
+
+@activity.defn(name=RECONCILE_CALL)
+async def reconcile_call(given: ReconcileInput) -> ToolCallResult:
+    """What became of an attempt that brought the engine no result, as the rows know it."""
+    return await in_database(reconcile)(given)
+
+
+def reconcile(given: ReconcileInput) -> ToolCallResult:
+    context = given.step
+    with locked(context.session_id) as session:
+        apply(session, context.facts)
+        call = session.calls.get(call_id=given.call_id)
+        if call.outcome:
+            # It had ended and only the news was lost.
+            return ToolCallResult(call.outcome, call.words)
+        result = _reconciled(given, call)
+        if result.retryable:
+            return result
+        step = reports.step_of(session, context)
+        end_call(session, call, step.step_id, result.outcome, result.words, timezone.now())
+        status = Step.Status.CANCELED if result.outcome == "canceled" else Step.Status.FAILED
+        reports.ended(session, step, status, result.outcome, result.words)
+    return result
+
+
+def _reconciled(given: ReconcileInput, call: ToolCall) -> ToolCallResult:
+    begun = call.begun_attempt >= given.step.attempt
+    if given.canceled and (not begun or given.effect == "read"):
+        return ToolCallResult("canceled", rules.canceled_words(call.tool), ran=begun)
+    if not begun:
+        retryable = given.effect != "write" and not given.last_attempt
+        words = f"{call.tool} was not reached: {given.cut_off}. {rules.DID_NOT_RUN}"
+        return ToolCallResult("failed", words, ran=False, retryable=retryable)
+    return cut_off(given.effect, call.tool, given.cut_off, given.last_attempt or given.canceled)
+
+
+class Progress:
+    """A tool's progress notes as live events, at most ten a second."""
+
+    def __init__(self, context: StepContext, call_id: str, tool: str) -> None:
+        self._context = context
+        self._call = {"call_id": call_id, "tool": tool}
+        self._last = 0.0
+
+    async def tell(self, done: float, total: float | None, words: str | None) -> None:
+        now = timezone.now().timestamp()
+        if now - self._last < 0.1:
+            return
+        self._last = now
+        payload = {**self._call, "done": done, "total": total, "words": (words or "")[:500]}
+        await in_database(self._append)(payload)
+
+    def _append(self, payload: dict[str, Any]) -> None:
+        with locked(self._context.session_id) as session:
+            reports.live(session, self._context, [("tool.progress", payload)])

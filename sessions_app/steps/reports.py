@@ -1,0 +1,45 @@
+"""What Steps report of themselves: rows and events in one transaction, through the projection."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from django.utils import timezone
+
+from sessions_app.flow.state import StepContext
+from sessions_app.models import AgentEvent, Session, Step
+from sessions_app.projection import emit_step
+from sessions_app.stream.append import append
+
+LIVE_ONLY = ("model.delta", "model.reasoning", "tool.progress")
+
+
+def step_of(session: Session, context: StepContext) -> Step:
+    return session.steps.get(step_id=context.step_id)
+
+
+def started(session: Session, step: Step, attempt: int) -> None:
+    """The Step is active now, in this attempt."""
+    now = timezone.now()
+    step.status, step.attempt = Step.Status.ACTIVE, attempt
+    step.started_at = step.started_at or now
+    step.next_attempt_at = None
+    step.outcome = step.detail = ""
+    step.save()
+    session.updated_at = now
+    emit_step(session, step, now)
+
+
+def ended(session: Session, step: Step, status: str, outcome: str = "", detail: str = "") -> None:
+    """The Step is over; what was only for live viewers is trimmed, since the row holds the whole."""
+    now = timezone.now()
+    step.status, step.outcome, step.detail, step.ended_at = status, outcome, detail, now
+    step.save()
+    AgentEvent.objects.filter(session=session, step_id=step.step_id, type__in=LIVE_ONLY).delete()
+    session.updated_at = now
+    emit_step(session, step, now)
+
+
+def live(session: Session, context: StepContext, pieces: Iterable[tuple[str, dict[str, Any]]]) -> None:
+    """Events for live viewers only."""
+    for type, payload in pieces:
+        append(session, type, payload, timezone.now(), context.step_id, context.attempt)

@@ -1,0 +1,343 @@
+"""The Step RunModel: one model call, streamed, and what it decided."""
+
+import asyncio
+import time
+from dataclasses import asdict, dataclass
+from decimal import Decimal
+from types import TracebackType
+from typing import Any
+
+from channels.db import database_sync_to_async as in_database
+from django.utils import timezone
+from pydantic_ai.messages import ModelMessage
+from temporalio import activity
+
+from sessions_app import arguments
+from sessions_app.flow.state import (
+    RUN_MODEL,
+    ApprovalPolicy,
+    RunModelInput,
+    RunModelResult,
+    StepContext,
+    ToolCallPlan,
+)
+from sessions_app.llm import history
+from sessions_app.llm.factory import ModelSpec, ModelUnavailable, build_model
+from sessions_app.llm.failures import ModelFailed
+from sessions_app.llm.stream import ModelReply, RequestedCall, stream_response
+from sessions_app.models import Agent, Session, Step, ToolCall
+from sessions_app.projection import apply, locked, standing
+from sessions_app.steps import reports, sources
+from sessions_app.steps.heartbeat import heartbeats
+from sessions_app.stream.append import append
+from sessions_app.tools.mcp import (
+    ConnectionSpec,
+    ConnectionUnavailable,
+    ToolCallError,
+    ToolDef,
+    ToolPool,
+    validate_args,
+)
+
+ARGUMENT_BYTES = 64 * 1024
+DELTAS_A_SECOND = 10
+
+
+@dataclass(frozen=True)
+class ModelCall:
+    """All that one model call needs."""
+
+    agent: Agent
+    spec: ModelSpec
+    instructions: str
+    settings: dict[str, Any]
+    messages: list[ModelMessage]
+    connections: list[ConnectionSpec]
+
+
+class RunModel:
+    """The activity, with the tool connections of its worker."""
+
+    def __init__(self, pool: ToolPool) -> None:
+        self._pool = pool
+
+    @activity.defn(name=RUN_MODEL)
+    async def run(self, given: RunModelInput) -> RunModelResult:
+        async with heartbeats():
+            try:
+                call = await in_database(begin)(given)
+                if isinstance(call, RunModelResult):
+                    return call
+                tools = await self._tools(call.connections)
+                async with Deltas(given.step) as deltas:
+                    reply = await stream_response(
+                        build_model(call.spec),
+                        call.messages,
+                        call.instructions,
+                        tools,
+                        call.settings,
+                        deltas.add,
+                    )
+            except (ModelUnavailable, ModelFailed, ToolCallError) as error:
+                retryable = getattr(error, "retryable", isinstance(error, ToolCallError))
+                return await in_database(fail)(given, str(error), retryable)
+            return await in_database(complete)(given, call.agent, reply, tools)
+
+    async def _tools(self, connections: list[ConnectionSpec]) -> list[ToolDef]:
+        lists = await asyncio.gather(*(self._pool.list_tools(spec) for spec in connections))
+        return [tool for tools in lists for tool in tools]
+
+
+def begin(given: RunModelInput) -> ModelCall | RunModelResult:
+    """Record the start and gather what the call needs; a call that is already recorded is answered."""
+    context = given.step
+    with locked(context.session_id) as session:
+        apply(session, context.facts)
+        step = reports.step_of(session, context)
+        if step.response is not None:
+            return recorded(session, step)
+        turn = session.turns.get(number=context.turn)
+        agent = sources.agent_named(given.agent)
+        if not turn.settings:
+            turn.settings = sources.turn_settings(agent)
+            turn.save(update_fields=["settings"])
+        step.model = turn.settings["model"]
+        reports.started(session, step, context.attempt)
+        session.model_calls += 1
+        append(
+            session,
+            "model.started",
+            {"model": step.model, "turn": context.turn},
+            timezone.now(),
+            context.step_id,
+            context.attempt,
+        )
+    index = int(context.step_id.rpartition("-")[2]) - 1
+    return ModelCall(
+        agent=agent,
+        spec=sources.model_spec(turn.settings, index),
+        instructions=turn.settings["instructions"],
+        settings=turn.settings["settings"],
+        messages=conversation(session),
+        connections=sources.connection_specs(agent),
+    )
+
+
+def recorded(session: Session, step: Step) -> RunModelResult:
+    """The result of a call whose answer reached the rows but not the engine: it is not paid twice."""
+    calls = session.calls.filter(model_step=step.step_id).order_by("position")
+    return RunModelResult(calls=[plan_of(call) for call in calls], said_text=bool(step.text))
+
+
+def plan_of(call: ToolCall) -> ToolCallPlan:
+    policy = call.policy
+    approval = ApprovalPolicy(**policy["approval"]) if policy["approval"] else None
+    return ToolCallPlan(**{**policy, "approval": approval})
+
+
+def conversation(session: Session) -> list[ModelMessage]:
+    """The session so far as the model reads it, built from rows."""
+    said = {m.turn: m for m in session.messages.filter(turn__isnull=False)}
+    steps = session.steps.filter(type="RunModel", response__isnull=False).order_by("position")
+    calls: dict[str, list[ToolCall]] = {}
+    for call in session.calls.order_by("turn", "id"):
+        calls.setdefault(call.model_step, []).append(call)
+    by_turn: dict[int, list[Step]] = {}
+    for step in steps:
+        by_turn.setdefault(step.turn, []).append(step)
+    messages: list[ModelMessage] = []
+    for number in sorted(said):
+        messages.append(history.user_message(said[number].text))
+        for step in by_turn.get(number, []):
+            messages.append(history.assistant_message(step.response))
+            messages.extend(_result(call) for call in calls.get(step.step_id, []))
+    return messages
+
+
+def _result(call: ToolCall) -> ModelMessage:
+    content = call.words or call.result or "It ended without a result."
+    return history.tool_result(call.call_id, call.tool, content, call.outcome or "canceled")
+
+
+def fail(given: RunModelInput, error: str, retryable: bool) -> RunModelResult:
+    """Record that the attempt failed. The Flow says whether another one follows."""
+    with locked(given.step.session_id) as session:
+        apply(session, given.step.facts)
+        append(
+            session,
+            "model.failed",
+            {"error": error[:2000], "retryable": retryable and not given.last_attempt},
+            timezone.now(),
+            given.step.step_id,
+            given.step.attempt,
+        )
+    return RunModelResult(error=error[:2000], retryable=retryable)
+
+
+def complete(
+    given: RunModelInput, agent: Agent, reply: ModelReply, tools: list[ToolDef]
+) -> RunModelResult:
+    """Record the answer, and each call that it asks for as judged by its policy."""
+    schemas = {tool.name: tool for tool in tools}
+    with locked(given.step.session_id) as session:
+        step = reports.step_of(session, given.step)
+        if step.response is not None:
+            return recorded(session, step)
+        plans = [
+            _request(session, given.step, position, call, agent, schemas.get(call.tool))
+            for position, call in enumerate(reply.calls)
+        ]
+        step.text, step.reasoning = reply.text, reply.reasoning
+        step.response = reply.response_json
+        step.input_tokens, step.output_tokens = reply.input_tokens, reply.output_tokens
+        step.cost = reply.cost
+        session.input_tokens += reply.input_tokens
+        session.output_tokens += reply.output_tokens
+        session.spend += reply.cost or Decimal(0)
+        session.spend_unknown |= reply.cost is None
+        _tell_completed(session, given.step, reply)
+        reports.ended(session, step, Step.Status.COMPLETED, "completed", _decided(reply))
+    return RunModelResult(calls=plans, said_text=bool(reply.text))
+
+
+def _decided(reply: ModelReply) -> str:
+    if not reply.calls:
+        return "answered"
+    return f"asked for {len(reply.calls)} call{'' if len(reply.calls) == 1 else 's'}"
+
+
+def _tell_completed(session: Session, context: StepContext, reply: ModelReply) -> None:
+    append(
+        session,
+        "model.completed",
+        {
+            "text": reply.text[:50_000],
+            "calls": [
+                {"call_id": call.call_id, "tool": call.tool, "args_preview": call.args_json[:200]}
+                for call in reply.calls
+            ],
+            "input_tokens": reply.input_tokens,
+            "output_tokens": reply.output_tokens,
+            "cost": None if reply.cost is None else str(reply.cost),
+            "finish_reason": reply.finish_reason,
+            "session": standing(session),
+        },
+        timezone.now(),
+        context.step_id,
+        context.attempt,
+    )
+
+
+def _request(
+    session: Session,
+    context: StepContext,
+    position: int,
+    call: RequestedCall,
+    agent: Agent,
+    tool: ToolDef | None,
+) -> ToolCallPlan:
+    """The row and the plan of one call that the model asks for."""
+    args, error = _judged(call, tool)
+    policy = agent.policy_for(call.tool)
+    text = arguments.as_text(args) if args is not None else call.args_json[:ARGUMENT_BYTES]
+    plan = ToolCallPlan(
+        call_id=call.call_id,
+        tool=call.tool,
+        effect=policy.effect,  # type: ignore[arg-type]
+        args_hash=arguments.hash_of(args) if args is not None else "",
+        timeout=policy.timeout.total_seconds(),
+        error=error,
+        approval=ApprovalPolicy(
+            permission=policy.permission,
+            risk=policy.risk,
+            deadline=policy.deadline.total_seconds(),
+            at_deadline=policy.at_deadline,  # type: ignore[arg-type]
+        )
+        if policy.needs_approval and not error
+        else None,
+    )
+    now = timezone.now()
+    ToolCall.objects.create(
+        session=session,
+        call_id=call.call_id,
+        model_step=context.step_id,
+        turn=context.turn,
+        position=position,
+        tool=call.tool,
+        effect=plan.effect,
+        args=text,
+        args_hash=plan.args_hash,
+        policy=asdict(plan),
+        requested_at=now,
+    )
+    append(
+        session,
+        "tool.requested",
+        {
+            "call_id": call.call_id,
+            "tool": call.tool,
+            "effect": plan.effect,
+            "args_hash": plan.args_hash,
+            "needs_approval": plan.approval is not None,
+        },
+        now,
+        context.step_id,
+    )
+    return plan
+
+
+def _judged(call: RequestedCall, tool: ToolDef | None) -> tuple[dict[str, Any] | None, str]:
+    """(arguments or None, what is wrong with the call or "")."""
+    if len(call.args_json.encode()) > ARGUMENT_BYTES:
+        return None, f"The arguments are larger than {ARGUMENT_BYTES // 1024} KiB. It did not run."
+    try:
+        args = arguments.parse(call.args_json)
+        arguments.hash_of(args)
+    except ValueError as error:
+        return None, f"{error} It did not run."
+    if tool is None:
+        return args, f"There is no tool {call.tool}. It did not run."
+    errors = validate_args(tool.schema, args)
+    if errors:
+        return args, "The arguments do not fit the tool. It did not run. " + "; ".join(errors)
+    return args, ""
+
+
+class Deltas:
+    """Batches a model's pieces into at most ten events a second."""
+
+    def __init__(self, context: StepContext) -> None:
+        self._context = context
+        self._pieces: list[tuple[str, str]] = []
+        self._last = 0.0
+
+    async def __aenter__(self) -> "Deltas":
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._pieces.clear()
+
+    async def add(self, kind: str, piece: str) -> None:
+        """The end of the stream needs no last batch: the completed event holds the whole."""
+        type = "model.reasoning" if kind == "reasoning" else "model.delta"
+        if self._pieces and self._pieces[-1][0] == type:
+            self._pieces[-1] = (type, self._pieces[-1][1] + piece)
+        else:
+            self._pieces.append((type, piece))
+        if time.monotonic() - self._last >= 1 / DELTAS_A_SECOND:
+            await self._flush()
+
+    async def _flush(self) -> None:
+        pieces, self._pieces = self._pieces, []
+        await in_database(_tell_live)(self._context, pieces)
+        self._last = time.monotonic()
+
+
+def _tell_live(context: StepContext, pieces: list[tuple[str, str]]) -> None:
+    with locked(context.session_id) as session:
+        reports.live(session, context, [(type, {"text": text}) for type, text in pieces])

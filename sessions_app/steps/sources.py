@@ -1,0 +1,75 @@
+"""From rows to what a Step calls: the model with its key, the tools with their credentials."""
+
+from typing import Any
+
+from sessions_app.llm.factory import ModelSpec, ModelUnavailable
+from sessions_app.models import Agent, Connection, Credential
+from sessions_app.tools.mcp import ConnectionSpec, ConnectionUnavailable
+
+
+def agent_named(name: str) -> Agent:
+    return (
+        Agent.objects.select_related("credential")
+        .prefetch_related("tools", "connections__credential")
+        .get(name=name)
+    )
+
+
+def turn_settings(agent: Agent) -> dict[str, Any]:
+    """What a turn keeps from its beginning, whatever is edited meanwhile. It holds no secret."""
+    return {
+        "model": agent.model,
+        "credential": agent.credential.name if agent.credential else "",
+        "instructions": agent.instructions,
+        "settings": agent.settings,
+        "agent_revision": agent.revision,
+    }
+
+
+def model_spec(settings: dict[str, Any], call_index: int) -> ModelSpec:
+    """The model of a turn. Raises `ModelUnavailable` when its credential is gone or disabled."""
+    credential = _credential(settings["credential"])
+    return ModelSpec(
+        name=settings["model"],
+        api_key=credential.value if credential else "",
+        base_url=credential.base_url if credential else "",
+        settings={**settings["settings"], "model_call_index": call_index},
+    )
+
+
+def _credential(name: str) -> Credential | None:
+    if not name:
+        return None
+    credential = Credential.objects.filter(name=name, enabled=True).first()
+    if credential is None:
+        raise ModelUnavailable(
+            f"The credential “{name}” is gone or disabled. Choose another in the admin site."
+        )
+    return credential
+
+
+def connection_specs(agent: Agent) -> list[ConnectionSpec]:
+    """The agent's enabled connections."""
+    return [connection_spec(row) for row in agent.connections.all() if row.enabled]
+
+
+def connection_spec(row: Connection) -> ConnectionSpec:
+    """Raises `ConnectionUnavailable` when its credential is disabled."""
+    if row.credential and not row.credential.enabled:
+        raise ConnectionUnavailable(f"The credential of the connection {row.name} is disabled.")
+    return ConnectionSpec(
+        name=row.name,
+        transport=row.transport,  # type: ignore[arg-type]
+        command=tuple(row.command),
+        env=row.env,
+        url=row.url,
+        headers=row.headers,
+        secret=row.credential.value if row.credential else "",
+    )
+
+
+def connection_of(agent: Agent, tool: str) -> ConnectionSpec | None:
+    """The enabled connection that ``tool`` (full name) comes from, or None."""
+    prefix = tool.partition("__")[0]
+    rows = [row for row in agent.connections.all() if row.enabled and row.name == prefix]
+    return connection_spec(rows[0]) if rows else None
