@@ -1,0 +1,33 @@
+"""Signing in and out, at /accounts/."""
+
+from typing import Any
+
+from django.contrib.auth import views
+from django.http import HttpRequest, HttpResponse, HttpResponseBase
+from django.shortcuts import render
+from django.urls import path
+
+
+class LoginView(views.LoginView):
+    redirect_authenticated_user = True
+
+    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        """A fragment whose user is signed out gets a notice beside the page, not this form in it."""
+        if request.htmx:
+            return signed_out(request)
+        return super().dispatch(request, *args, **kwargs)
+
+
+def signed_out(request: HttpRequest) -> HttpResponse:
+    """401, shown above the page: what was typed stays where it is."""
+    response = render(request, "registration/_signed_out.html", status=401)
+    response["HX-Retarget"] = "#notices"
+    response["HX-Reswap"] = "innerHTML"
+    response["HX-Push-Url"] = "false"
+    return response
+
+
+urlpatterns = [
+    path("login/", LoginView.as_view(), name="login"),
+    path("logout/", views.LogoutView.as_view(), name="logout"),
+]

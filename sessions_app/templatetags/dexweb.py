@@ -1,0 +1,139 @@
+"""Template tags of every page: states, times, money, and text that hides nothing."""
+
+import uuid
+from datetime import datetime, timedelta
+from decimal import Decimal
+from typing import Any
+
+from django import template
+from django.utils import timezone
+from django.utils.dateparse import parse_datetime
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
+
+from approvals_app.deception import segments, suspicious
+from sessions_app import state_words
+
+register = template.Library()
+
+
+def _state(words: state_words.StateWords, size: str) -> dict[str, str]:
+    return {"hue": words.hue, "words": words.words, "size": size}
+
+
+@register.inclusion_tag("components/_state.html")
+def session_state(session: Any, size: str = "") -> dict[str, str]:
+    return _state(state_words.session_words(session), size)
+
+
+@register.inclusion_tag("components/_state.html")
+def step_state(step: Any, size: str = "") -> dict[str, str]:
+    return _state(state_words.step_words(step), size)
+
+
+@register.inclusion_tag("components/_state.html")
+def interrupt_state(interrupt: Any, size: str = "") -> dict[str, str]:
+    return _state(state_words.interrupt_words(interrupt.state), size)
+
+
+@register.inclusion_tag("components/_state.html")
+def outcome_state(outcome: str, size: str = "") -> dict[str, str]:
+    return _state(state_words.outcome_words(outcome), size)
+
+
+@register.filter
+def visible(text: Any) -> SafeString:
+    """``text``, escaped, with every character that hides, turns or imitates shown as a mark."""
+    return format_html_join("", "{}", ((_segment(s),) for s in segments(str(text or ""))))
+
+
+def _segment(segment: Any) -> SafeString | str:
+    if segment.mark == "":
+        return segment.text
+    css = "lookalike" if segment.mark == "lookalike" else "char"
+    return format_html('<span class="{}" title="{}">{}</span>', css, segment.name, segment.text)
+
+
+@register.filter
+def is_suspicious(text: Any) -> bool:
+    return suspicious(str(text or ""))
+
+
+@register.simple_tag
+def server_now() -> str:
+    return timezone.now().isoformat(timespec="milliseconds")
+
+
+@register.simple_tag
+def new_request_id() -> str:
+    return str(uuid.uuid4())
+
+
+def _moment(at: Any) -> datetime | None:
+    moment = parse_datetime(at) if isinstance(at, str) else at
+    if isinstance(moment, datetime) and timezone.is_naive(moment):
+        return moment.replace(tzinfo=timezone.get_default_timezone())
+    return moment
+
+
+@register.filter
+def exact(at: Any) -> str:
+    """The moment to the second, its zone named."""
+    moment = _moment(at)
+    return timezone.localtime(moment).strftime("%Y-%m-%d %H:%M:%S %Z") if moment else ""
+
+
+@register.filter
+def ago(at: Any) -> SafeString | str:
+    """How long ago (or until), with the exact moment and its zone on hover; kept fresh by a script."""
+    moment = _moment(at)
+    if moment is None:
+        return ""
+    return format_html(
+        '<time datetime="{}" title="{}" data-relative>{}</time>',
+        moment.isoformat(timespec="milliseconds"),
+        exact(moment),
+        _relative(timezone.now() - moment),
+    )
+
+
+def _relative(age: timedelta) -> str:
+    seconds = age.total_seconds()
+    size = abs(seconds)
+    if size < 45:
+        return "now"
+    for unit, length, limit in (("min", 60, 60), ("h", 3600, 24), ("d", 86400, 10_000)):
+        count = round(size / length)
+        if count < limit:
+            break
+    return f"{count} {unit} ago" if seconds > 0 else f"in {count} {unit}"
+
+
+@register.filter
+def span(value: Any) -> str:
+    """A duration in words: 90 s, 30 min, 1 h 30 min, 3 d. Takes a timedelta or seconds."""
+    seconds = value.total_seconds() if isinstance(value, timedelta) else float(value or 0)
+    if seconds < 120 and seconds % 60:
+        return f"{seconds:g} s"
+    minutes = round(seconds / 60)
+    days, minutes = divmod(minutes, 24 * 60)
+    hours, minutes = divmod(minutes, 60)
+    parts = [(days, "d"), (hours, "h"), (minutes, "min")]
+    return " ".join(f"{count} {unit}" for count, unit in parts if count) or "0 min"
+
+
+@register.filter
+def money(amount: Any) -> str:
+    """US dollars: three decimals below ten dollars, two above; a trace is said to be one."""
+    value = Decimal(str(amount or 0))
+    if value == 0:
+        return "$0"
+    if 0 < value < Decimal("0.001"):
+        return "<$0.001"
+    return f"${value:,.3f}" if value < 10 else f"${value:,.2f}"
+
+
+@register.filter
+def counted(number: Any, noun: str) -> str:
+    """``{{ 3|counted:"turn" }}``: 3 turns."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"

@@ -1,0 +1,73 @@
+// Lists that stay where they are: a visible row's content is brought up to date in place; new rows
+// wait behind a notice and never move what is under the pointer.
+import { wake } from "./wake.js";
+
+const list = document.querySelector("[data-live-list]");
+if (list) start(list);
+
+/** The ids that a message speaks of, whatever it calls them; unknown messages speak of none. */
+function changedIds(message) {
+  const found = ["ids", "sessions", "approvals", "interrupts", "rows", "changed"].flatMap((name) => message[name] ?? []);
+  return found.map((item) => item?.id ?? item).filter((id) => typeof id === "string");
+}
+
+function start(list) {
+  const notice = document.querySelector("[data-live-notice]");
+  const fresh = new Set();
+  let waiting = new Set();
+  let timer;
+
+  const rowOf = (id) => list.querySelector(`[data-row="${CSS.escape(id)}"]`);
+  const visible = () => [...list.querySelectorAll("[data-row]")].map((row) => row.dataset.row);
+
+  async function fetchRows(ids, matching) {
+    const address = new URL(location.href);
+    address.searchParams.set("rows", ids.slice(0, 100).join(","));
+    if (matching) address.searchParams.set("matching", "1");
+    const response = await fetch(address, { headers: { "HX-Request": "true" } });
+    if (!response.ok) return [];
+    const box = document.createElement("template");
+    box.innerHTML = `<table><tbody>${await response.text()}</tbody></table>`;
+    return [...box.content.querySelectorAll("[data-row]")];
+  }
+
+  function replace(row) {
+    const old = rowOf(row.dataset.row);
+    if (!old || old.innerHTML === row.innerHTML) return;
+    const focused = old.contains(document.activeElement);
+    old.replaceWith(row);
+    if (focused) row.querySelector("[data-row-link]")?.focus();
+  }
+
+  async function settle() {
+    timer = undefined;
+    const ids = [...waiting];
+    waiting = new Set();
+    const here = ids.filter(rowOf);
+    const elsewhere = ids.filter((id) => !rowOf(id) && !fresh.has(id));
+    try {
+      if (here.length) (await fetchRows(here, false)).forEach(replace);
+      if (elsewhere.length) (await fetchRows(elsewhere, true)).forEach((row) => fresh.add(row.dataset.row));
+    } catch {
+      // The server is away: the socket's next connection asks about every row.
+    }
+    tell();
+  }
+
+  function tell() {
+    if (!notice || !fresh.size) return;
+    notice.querySelector("[data-live-count]").textContent = fresh.size;
+    notice.hidden = false;
+  }
+
+  // At most one look a second, however fast things change.
+  function later(ids) {
+    ids.forEach((id) => waiting.add(id));
+    if (waiting.size && !timer) timer = setTimeout(settle, 1000);
+  }
+
+  wake(list.dataset.liveList, {
+    heard: (message) => later(changedIds(message)),
+    opened: (again) => again && later(visible()),
+  });
+}

@@ -1,0 +1,84 @@
+// Panels that keep themselves true: [data-refresh="url"] is fetched anew when something happened,
+// and swapped only if its data-version differs. What was typed, and the focus, go over.
+import { wake } from "./wake.js";
+
+const busy = new WeakSet();
+let approvals;
+let events;
+
+const panels = () => [...document.querySelectorAll("[data-refresh]")];
+
+async function refresh(panel) {
+  if (busy.has(panel) || panel.querySelector(".htmx-request")) return;
+  busy.add(panel);
+  try {
+    const response = await fetch(panel.dataset.refresh, { headers: { "HX-Request": "true" } });
+    if (!response.ok) return;
+    const box = document.createElement("template");
+    box.innerHTML = await response.text();
+    const next = box.content.firstElementChild;
+    if (next && panel.isConnected && !panel.querySelector(".htmx-request")) swap(panel, next);
+  } catch {
+    // The server is away; the next wake-up or poll asks again.
+  } finally {
+    busy.delete(panel);
+  }
+}
+
+function swap(panel, next) {
+  if (next.dataset.version === panel.dataset.version) return;
+  const focused = panel.contains(document.activeElement) ? document.activeElement : null;
+  for (const field of panel.querySelectorAll("textarea[name]")) {
+    const twin = next.querySelector(`textarea[name="${CSS.escape(field.name)}"]`);
+    if (twin) twin.value = field.value;
+  }
+  panel.replaceWith(next);
+  window.htmx?.process(next);
+  if (focused) (next.querySelector(`[name="${CSS.escape(focused.name ?? "")}"]`) ?? next).focus();
+  say(next.dataset.announce);
+  watch();
+  document.dispatchEvent(new CustomEvent("panel:changed", { detail: { panel: next } }));
+}
+
+function say(words) {
+  const voice = document.getElementById("announce");
+  if (voice && words) voice.textContent = words;
+}
+
+const refreshAll = () => panels().forEach(refresh);
+let soon;
+const refreshSoon = () => {
+  clearTimeout(soon);
+  soon = setTimeout(refreshAll, 120);
+};
+
+/** Sockets for what the panels on the page need to hear of, and none that they no longer need. */
+function watch() {
+  const all = panels();
+  if (all.length && !approvals) {
+    approvals = wake("/ws/approvals", { heard: refreshSoon, opened: refreshSoon });
+  }
+  const stream = all.find((panel) => panel.dataset.events)?.dataset.events;
+  if (stream && !events) {
+    events = { stream, close: wake(stream, { heard: refreshSoon }) };
+  } else if (!stream && events) {
+    events.close();
+    events = undefined;
+  }
+}
+
+// The fallback when sockets are blocked: while something is still to happen, ask now and then.
+let ticks = 0;
+setInterval(() => {
+  ticks += 1;
+  if (document.hidden) return;
+  for (const panel of panels()) {
+    const every = Number(panel.dataset.poll);
+    if (every && ticks % every === 0) refresh(panel);
+  }
+}, 1000);
+
+document.addEventListener("countdown:over", () => setTimeout(refreshAll, 400));
+document.addEventListener("visibilitychange", () => document.hidden || refreshAll());
+document.addEventListener("htmx:afterSettle", watch);
+watch();
