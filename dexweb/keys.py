@@ -14,8 +14,16 @@ def signing_key(var: Path) -> str:
 
 
 def credential_keys(var: Path, given: list[str]) -> list[str]:
-    """The Fernet keys of the credential ring, newest first: those given, else one kept in a file."""
-    return list(given) or _kept(var / "credentials.key", lambda: Fernet.generate_key().decode()).split()
+    """The Fernet keys of the credential ring, newest first: those given, else one kept here."""
+    return (
+        list(given)
+        or _kept(var / "credentials.key", lambda: Fernet.generate_key().decode()).split()
+    )
+
+
+def demo_password(var: Path) -> str:
+    """The password of the demo's users, made at the first start."""
+    return _kept(var / "demo.password", lambda: secrets.token_urlsafe(9))
 
 
 def _kept(path: Path, make: Callable[[], str]) -> str:

@@ -22,6 +22,8 @@ CSRF_TRUSTED_ORIGINS = env.list("DEXWEB_TRUSTED_ORIGINS", [])
 DEXWEB_HTTPS = env.bool("DEXWEB_HTTPS", False)
 
 DEXWEB_PORT = env.int("DEXWEB_PORT", 8000)
+DEXWEB_DEMO = env.bool("DEXWEB_DEMO", True)
+DEXWEB_DEMO_PASSWORD = env.str("DEXWEB_DEMO_PASSWORD", "")
 DEXWEB_TEMPORAL_ADDRESS = env.str("DEXWEB_TEMPORAL_ADDRESS", "")
 DEXWEB_TEMPORAL_NAMESPACE = env.str("DEXWEB_TEMPORAL_NAMESPACE", "default")
 DEXWEB_ENGINE_TIMEOUT = env.float("DEXWEB_ENGINE_TIMEOUT", 5.0)
@@ -44,6 +46,7 @@ INSTALLED_APPS = [
     "rest_framework",
     "rest_framework.authtoken",
     "drf_spectacular",
+    "drf_spectacular_sidecar",
     "dexweb",
     "sessions_app",
     "approvals_app",
@@ -82,9 +85,7 @@ TEMPLATES = [
     }
 ]
 
-DATABASES = {
-    "default": env.dj_db_url("DATABASE_URL", f"sqlite:///{DEXWEB_VAR / 'dexweb.sqlite3'}")
-}
+DATABASES = {"default": env.dj_db_url("DATABASE_URL", f"sqlite:///{DEXWEB_VAR / 'dexweb.sqlite3'}")}
 if DATABASES["default"]["ENGINE"].endswith("sqlite3"):
     DATABASES["default"]["OPTIONS"] = {
         "transaction_mode": "IMMEDIATE",
@@ -149,17 +150,20 @@ REST_FRAMEWORK = {
         "rest_framework.authentication.SessionAuthentication",
     ],
     "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
-    "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
+    "DEFAULT_RENDERER_CLASSES": ["sessions_app.api.renderers.ExactJSONRenderer"],
     "DEFAULT_PARSER_CLASSES": ["sessions_app.api.parsers.ExactJSONParser"],
     "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
     "EXCEPTION_HANDLER": "sessions_app.api.problems.problem_handler",
     "UNAUTHENTICATED_USER": None,
+    "TEST_REQUEST_DEFAULT_FORMAT": "json",
 }
+DEXWEB_API_POSTS_PER_MINUTE = env.int("DEXWEB_API_POSTS_PER_MINUTE", 1200)
 SPECTACULAR_SETTINGS = {
     "TITLE": "Dexweb",
     "DESCRIPTION": "Durable AI-agent sessions: browse, watch, approve.",
     "VERSION": "1",
     "SERVE_INCLUDE_SCHEMA": False,
+    "PREPROCESSING_HOOKS": ["sessions_app.api.schema.without_alternates"],
 }
 
 LOGGING = {

@@ -37,6 +37,7 @@ from django.conf import settings  # noqa: E402
 if settings.DATABASES["default"]["ENGINE"].endswith("sqlite3"):
     # A file, not memory: threads and child processes of a test share it.
     settings.DATABASES["default"]["TEST"] = {"NAME": str(VAR / "test.sqlite3")}
+Path(settings.STATIC_ROOT).mkdir()
 django.setup()
 
 from dexweb.engine import embedded  # noqa: E402

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import ctypes
+import fcntl
 import os
 import shutil
 import signal
@@ -16,10 +17,13 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import BinaryIO
 
 ADDRESS_FILE = "engine.address"
+LOCK_FILE = "engine.lock"
 START_LIMIT = 60.0
 STOP_LIMIT = 5.0
+LOCK_LIMIT = 5.0
 
 
 class EngineNotStarted(Exception):
@@ -54,6 +58,11 @@ class EmbeddedEngine:
         self.address_file.unlink(missing_ok=True)
 
 
+def forget(var: Path) -> None:
+    """Take back the address that `start` wrote, once the engine under ``var`` has ended."""
+    (var / ADDRESS_FILE).unlink(missing_ok=True)
+
+
 def find_temporal() -> Path:
     """The ``temporal`` program of this environment, else the one on PATH."""
     beside = Path(sys.executable).parent / "temporal"
@@ -80,7 +89,7 @@ def start(
     log = log or var / "logs" / "engine.log"
     log.parent.mkdir(parents=True, exist_ok=True)
     port = port or free_port()
-    with log.open("ab") as output:
+    with log.open("ab") as output, _lock(var) as lock:
         process = subprocess.Popen(
             _command(find_temporal(), var, port, namespace),
             stdin=subprocess.DEVNULL,
@@ -88,6 +97,8 @@ def start(
             stderr=subprocess.STDOUT,
             start_new_session=True,
             preexec_fn=dies_with_parent(),
+            # The server itself holds the lock, for exactly as long as it has the data open.
+            pass_fds=(lock.fileno(),),
         )
     engine = EmbeddedEngine(f"127.0.0.1:{port}", process, log, var / ADDRESS_FILE)
     try:
@@ -186,6 +197,21 @@ def _command(temporal: Path, var: Path, port: int, namespace: str) -> list[str]:
         "--sqlite-pragma", "journal_mode=wal", "--sqlite-pragma", "synchronous=1",
         "--log-level", "error",
     ]  # fmt: skip
+
+
+def _lock(var: Path) -> BinaryIO:
+    """The lock on the engine's data, taken; two servers on one file would spoil it."""
+    lock = (var / LOCK_FILE).open("ab")
+    limit = time.monotonic() + LOCK_LIMIT
+    while True:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return lock
+        except BlockingIOError:
+            if time.monotonic() >= limit:
+                lock.close()
+                raise EngineNotStarted(f"Another engine is already running on {var}.") from None
+            time.sleep(0.1)
 
 
 def _wait_until_serving(engine: EmbeddedEngine, namespace: str) -> None:

@@ -1,0 +1,121 @@
+"""``manage.py up``: engine, worker and web server in one process tree, ready for a first look."""
+
+import http.client
+import sys
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.core.management import call_command
+from django.core.management.base import BaseCommand, CommandError
+from django.db import connections
+
+from dexweb import supervisor
+from dexweb.engine import embedded
+from dexweb.management.commands.seed_users import words_for_sign_in
+
+HOST = "127.0.0.1"
+ENGINE_LIMIT = 30.0
+READY_LIMIT = 90.0
+
+
+class Command(BaseCommand):
+    help = "Runs everything: the engine, a worker and the web server. Ctrl-C stops all of it."
+    # The database is made by this command, and checked after that.
+    requires_system_checks: list[str] = []
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        supervisor.stop_signals_interrupt()
+        tree = supervisor.Supervisor(self.say)
+        try:
+            with supervisor.claim(settings.DEXWEB_VAR, self.address()):
+                try:
+                    self.start(tree)
+                    tree.watch()
+                finally:
+                    self.stop(tree)
+        except KeyboardInterrupt:
+            self.say("Stopped.")
+        except (supervisor.CannotStart, embedded.EngineNotStarted) as error:
+            raise CommandError(str(error)) from None
+
+    def start(self, tree: supervisor.Supervisor) -> None:
+        supervisor.check_port(HOST, settings.DEXWEB_PORT)
+        Path(settings.STATIC_ROOT).mkdir(exist_ok=True)
+        self.say("Preparing the database …")
+        call_command("migrate", interactive=False, verbosity=0)
+        self.start_engine(tree)
+        self.say("Starting the worker and the web server …")
+        tree.start(self.child("worker", ["manage.py", "worker"], 5.0))
+        port = str(settings.DEXWEB_PORT)
+        daphne = ["-m", "daphne", "-b", HOST, "-p", port, "dexweb.asgi:application"]
+        tree.start(self.child("web", daphne, 2.0))
+        tree.wait_for("Dexweb was ready", web_is_ready, READY_LIMIT)
+        sign_in = self.seed() if settings.DEXWEB_DEMO else ""
+        connections.close_all()
+        self.say(f"Dexweb is ready at {self.address()}{sign_in}")
+
+    def start_engine(self, tree: supervisor.Supervisor) -> None:
+        address = settings.DEXWEB_TEMPORAL_ADDRESS
+        namespace = settings.DEXWEB_TEMPORAL_NAMESPACE
+        if address:
+            self.say(f"Waiting for the engine at {address} …")
+            try:
+                tree.wait_for(
+                    f"the engine at {address} served",
+                    lambda: embedded.serves(address, namespace),
+                    ENGINE_LIMIT,
+                )
+            except supervisor.CannotStart:
+                raise supervisor.CannotStart(
+                    f"The engine at {address} (DEXWEB_TEMPORAL_ADDRESS) cannot be reached, or has "
+                    f"no namespace “{namespace}”. Start it, or unset the variable to use the "
+                    "engine that comes with Dexweb."
+                ) from None
+            return
+        self.say("Starting the engine …")
+        var, port = settings.DEXWEB_VAR, embedded.free_port()
+        log = supervisor.open_log(var, "engine")
+        # The same port at every start, so that worker and web find it again.
+        launch = lambda: embedded.start(var, port, log, namespace).process  # noqa: E731
+        tree.start(supervisor.Child("engine", log, launch, 2.0))
+
+    def child(self, name: str, words: list[str], stop_limit: float) -> supervisor.Child:
+        log = supervisor.open_log(settings.DEXWEB_VAR, name)
+        launch = supervisor.command(
+            [sys.executable, *words], log, Path(settings.BASE_DIR), supervisor.environment()
+        )
+        return supervisor.Child(name, log, launch, stop_limit)
+
+    def seed(self) -> str:
+        self.say("Filling in the demo …")
+        call_command("seed_users", verbosity=0)
+        call_command("seed_demo", verbosity=0)
+        return f" ({words_for_sign_in()})"
+
+    def stop(self, tree: supervisor.Supervisor) -> None:
+        if tree.children:
+            self.say("Stopping …")
+        tree.stop()
+        if not settings.DEXWEB_TEMPORAL_ADDRESS:
+            embedded.forget(settings.DEXWEB_VAR)
+
+    def address(self) -> str:
+        return f"http://{HOST}:{settings.DEXWEB_PORT}/"
+
+    def say(self, words: str) -> None:
+        self.stdout.write(words)
+        self.stdout.flush()
+
+
+def web_is_ready() -> bool:
+    """Whether /readyz answers 200, asked under a name that the site allows."""
+    names = [name for name in settings.ALLOWED_HOSTS if name != "*" and not name.startswith(".")]
+    connection = http.client.HTTPConnection(HOST, settings.DEXWEB_PORT, timeout=5)
+    try:
+        connection.request("GET", "/readyz", headers={"Host": names[0] if names else HOST})
+        return connection.getresponse().status == 200
+    except (OSError, http.client.HTTPException):
+        return False
+    finally:
+        connection.close()

@@ -1,0 +1,72 @@
+"""A program under test that is read line by line, with a limit on every wait."""
+
+import os
+import select
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+LIMIT = 60.0
+
+
+class Running:
+    """A Python program of ours and what it prints."""
+
+    def __init__(self, *words: str, env: dict[str, str] | None = None) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, *words],
+            cwd=ROOT,
+            env={**os.environ, "PYTHONUNBUFFERED": "1", **(env or {})},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+        )
+        self.output = ""
+        self._rest = ""
+
+    def line(self, word: str, limit: float = LIMIT) -> str:
+        """The next line that has ``word`` in it."""
+        until = time.monotonic() + limit
+        while True:
+            while "\n" in self._rest:
+                line, self._rest = self._rest.split("\n", 1)
+                if word in line:
+                    return line
+            read = self._read(until)
+            assert read, f"{word!r} was not printed; this was:\n{self.output}"
+            self._rest += read
+
+    def ended(self, limit: float = LIMIT) -> int:
+        """The exit code, once it has ended and all is read."""
+        until = time.monotonic() + limit
+        while read := self._read(until):
+            self._rest += read
+        return self.process.wait(max(0.1, until - time.monotonic()))
+
+    def send(self, signum: int) -> None:
+        self.process.send_signal(signum)
+
+    def close(self) -> None:
+        self.process.kill()
+        self.process.communicate()
+
+    def _read(self, until: float) -> str:
+        assert self.process.stdout is not None
+        ready, _, _ = select.select([self.process.stdout], [], [], max(0, until - time.monotonic()))
+        read = os.read(self.process.stdout.fileno(), 65536).decode() if ready else ""
+        self.output += read
+        return read
+
+
+def ends(pid: int, limit: float = 10.0) -> bool:
+    """Whether the process ends within ``limit`` seconds (or has ended)."""
+    try:
+        watched = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return True
+    try:
+        return bool(select.select([watched], [], [], limit)[0])
+    finally:
+        os.close(watched)
