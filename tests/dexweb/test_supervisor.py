@@ -41,6 +41,18 @@ finally:
 """
 # The parent is told of a child's life through the child's log.
 STEADY = "import signal; print('here', flush=True); signal.pause()"
+# Lives until it is told to end by itself; dies at once whenever it is started again.
+FAILS_ON_CUE = """
+import signal, sys
+from pathlib import Path
+signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1])
+first = not Path('ran').exists()
+Path('ran').touch()
+print('here', flush=True)
+if first:
+    signal.sigwait([signal.SIGUSR1])
+sys.exit(7)
+"""
 SAYS_GOODBYE = """
 import signal, sys, time
 def bye(*_):
@@ -83,7 +95,8 @@ def pid_of(tree, name):
 
 
 def test_a_child_that_dies_is_named_with_its_exit_code_and_log_and_started_again(tree, tmp_path):
-    running = tree(web="print('here', flush=True); raise SystemExit(7)", back_off=[0.05])
+    running = tree(web=FAILS_ON_CUE)
+    os.kill(pid_of(running, "web"), signal.SIGUSR1)
     said = running.line("exit code")
     assert said.startswith("The web ended with exit code 7; see ")
     assert str(tmp_path / "logs" / "web.log") in said
@@ -98,7 +111,8 @@ def test_a_child_killed_by_a_signal_is_said_to_be(tree):
 
 
 def test_each_death_in_a_row_waits_longer_up_to_the_last_step(tree):
-    running = tree(web="print('here', flush=True)", back_off=[0.01, 0.02, 0.04])
+    running = tree(web=FAILS_ON_CUE, back_off=[0.01, 0.02, 0.04])
+    os.kill(pid_of(running, "web"), signal.SIGUSR1)
     waits = [running.line("again in").split("again in ")[1] for _ in range(5)]
     assert waits == ["0.01 s.", "0.02 s.", "0.04 s.", "0.04 s.", "0.04 s."]
 
