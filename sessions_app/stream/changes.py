@@ -1,0 +1,87 @@
+"""What changed in the lists: sessions by their time of change, approvals by what is pending."""
+
+from collections import Counter
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.utils import timezone
+
+from approvals_app.models import Interrupt
+from sessions_app.models import Session
+from sessions_app.stream.feed import KEPT_IDS, ListReader
+
+# Rows commit out of the order of their times, and clocks of hosts differ by a little: each look
+# goes back this far, and remembers what it has told.
+OVERLAP = timedelta(seconds=10)
+PENDING_LOOKED_AT = 5000
+
+
+class SessionChanges:
+    """Ids of sessions whose rows changed. Who joins is told those of the last seconds too, so that
+    nothing falls between drawing a page and opening its socket."""
+
+    def __init__(self) -> None:
+        self.readers: set[ListReader] = set()
+        self.forget()
+
+    def forget(self) -> None:
+        self._told: dict[str, Any] = {}
+        self._since: datetime | None = None
+
+    def recent(self) -> list[str]:
+        return list(self._told)
+
+    def look(self) -> dict[str, Any]:
+        """Reads the database; `apply` gets the answer in the loop."""
+        now = timezone.now()
+        rows = dict(
+            Session.objects.filter(updated_at__gte=(self._since or now) - OVERLAP)
+            .order_by("-updated_at", "-id")
+            .values_list("id", "updated_at")[: KEPT_IDS + 1]
+        )
+        self._since = now
+        return rows
+
+    def apply(self, rows: dict[str, Any]) -> None:
+        changed = [pk for pk, at in rows.items() if self._told.get(pk) != at]
+        self._told = rows
+        if changed:
+            for reader in self.readers:
+                reader.add(changed)
+
+
+class ApprovalChanges:
+    """Ids of interrupts that became pending, changed while pending, or are pending no more."""
+
+    def __init__(self) -> None:
+        self.readers: set[ListReader] = set()
+        self.forget()
+
+    def forget(self) -> None:
+        self.looked = False
+        self._pending: dict[str, tuple[Any, ...]] = {}
+        self._by_permission: Counter[str] = Counter()
+
+    def recent(self) -> list[str]:
+        return []
+
+    def pending(self, permissions: frozenset[str] | None) -> int:
+        """How many are pending that the holder of these keys may decide; None holds all."""
+        counts = self._by_permission
+        keys = counts.keys() if permissions is None else permissions
+        return sum(counts[key] for key in keys)
+
+    def look(self) -> dict[str, Any]:
+        """Reads the database; `apply` gets the answer in the loop."""
+        rows = Interrupt.objects.pending().order_by("deadline", "id")
+        fields = rows.values_list("id", "revision", "deadline", "permission")
+        return {pk: rest for pk, *rest in fields[:PENDING_LOOKED_AT]}
+
+    def apply(self, rows: dict[str, Any]) -> None:
+        before, self._pending = self._pending, rows
+        self._by_permission = Counter(permission for *_, permission in rows.values())
+        first, self.looked = not self.looked, True
+        changed = [pk for pk in {**before, **rows} if before.get(pk) != rows.get(pk)]
+        if first or changed:
+            for reader in self.readers:
+                reader.add([] if first else changed)
