@@ -46,10 +46,10 @@ class Command(BaseCommand):
         call_command("migrate", interactive=False, verbosity=0)
         self.start_engine(tree)
         self.say("Starting the worker and the web server …")
-        tree.start(self.child("worker", ["manage.py", "worker"], 5.0))
+        tree.start(self.child("worker", ["manage.py", "worker"], 6.5))
         port = str(settings.DEXWEB_PORT)
         daphne = ["-m", "daphne", "-b", HOST, "-p", port, "dexweb.asgi:application"]
-        tree.start(self.child("web", daphne, 2.0))
+        tree.start(self.child("web", daphne, 1.5))
         tree.wait_for("Dexweb was ready", web_is_ready, READY_LIMIT)
         sign_in = self.seed() if settings.DEXWEB_DEMO else ""
         connections.close_all()
