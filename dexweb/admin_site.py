@@ -24,7 +24,9 @@ class DexwebAdminSite(AdminSite):
 
     @method_decorator(never_cache)
     @login_not_required
-    def login(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
+    def login(
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
         """On to the sign-in page; a person who is signed in but no staff is told so."""
         target = request.GET.get(REDIRECT_FIELD_NAME, "")
         if not url_has_allowed_host_and_scheme(
@@ -34,5 +36,7 @@ class DexwebAdminSite(AdminSite):
         if self.has_permission(request):
             return HttpResponseRedirect(target)
         if request.user.is_authenticated:
-            raise PermissionDenied("The admin site is for staff. Ask for access, or use another account.")
+            raise PermissionDenied(
+                "The admin site is for staff. Ask for access, or use another account."
+            )
         return redirect_to_login(target, settings.LOGIN_URL)

@@ -1,0 +1,323 @@
+"""Sessions and what is in them, as the API shows and takes them."""
+
+from dataclasses import asdict
+from typing import Any
+
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import serializers
+
+from sessions_app.api.renderers import RawJSON
+from sessions_app.flow.state import Limits
+from sessions_app.models import Agent, AgentEvent, Message, Session, Step, ToolCall
+
+# A list shows the beginning of a long text; the Step itself shows all of it.
+PREVIEW = 4096
+SHOWN_LIMITS = ("model_calls_per_turn", "parallel_calls", "message_bytes")
+
+
+class StrictSerializer(serializers.Serializer[Any]):
+    """Refuses what it does not know, so that nobody believes that an ignored field had an effect.
+
+    Who acts is never among the fields: that is whoever signed in.
+    """
+
+    def to_internal_value(self, data: Any) -> Any:
+        if isinstance(data, dict):
+            unknown = sorted(str(name) for name in data if name not in self.fields)
+            if unknown:
+                known = ", ".join(self.fields)
+                raise serializers.ValidationError(
+                    {
+                        name: [f"This is no field of this request; it takes {known}."]
+                        for name in unknown
+                    }
+                )
+        return super().to_internal_value(data)
+
+
+@extend_schema_field({"description": "Any JSON value; numbers are exact"})
+class ExactJSONField(serializers.Field[Any, Any, Any, Any]):
+    """Stored JSON text as JSON, digit for digit; null when the text is not JSON."""
+
+    def to_representation(self, value: str) -> RawJSON | None:
+        return raw_or_none(value)
+
+
+def raw_or_none(text: str) -> RawJSON | None:
+    try:
+        return RawJSON(text)
+    except ValueError:
+        return None
+
+
+class SpendSerializer(serializers.Serializer[Session]):
+    usd = serializers.DecimalField(source="spend", max_digits=14, decimal_places=6)
+    price_unknown = serializers.BooleanField(source="spend_unknown")
+    input_tokens = serializers.IntegerField()
+    output_tokens = serializers.IntegerField()
+    model_calls = serializers.IntegerField()
+
+
+class SessionSerializer(serializers.ModelSerializer[Session]):
+    """A line of the list."""
+
+    agent = serializers.SlugRelatedField("name", read_only=True)
+    started_by = serializers.SlugRelatedField("username", read_only=True, allow_null=True)
+    spend = SpendSerializer(source="*", read_only=True)
+
+    class Meta:
+        model = Session
+        fields = [
+            "id",
+            "title",
+            "agent",
+            "status",
+            "phase",
+            "waiting",
+            "unknown_outcomes",
+            "turn",
+            "spend",
+            "labels",
+            "last_seq",
+            "started_by",
+            "created_at",
+            "updated_at",
+            "closed_at",
+            "close_reason",
+        ]
+        read_only_fields = fields
+
+
+class LimitsSerializer(serializers.Serializer[Any]):
+    model_calls_per_turn = serializers.IntegerField()
+    parallel_calls = serializers.IntegerField()
+    message_bytes = serializers.IntegerField()
+
+
+class RunSerializer(serializers.Serializer[Any]):
+    run_id = serializers.CharField()
+    current = serializers.BooleanField()
+
+
+class SessionDetailSerializer(SessionSerializer):
+    limits = serializers.SerializerMethodField()
+    runs = serializers.SerializerMethodField()
+
+    class Meta(SessionSerializer.Meta):
+        fields = [*SessionSerializer.Meta.fields, "limits", "runs", "retained_from"]
+        read_only_fields = fields
+
+    @extend_schema_field(LimitsSerializer)
+    def get_limits(self, session: Session) -> dict[str, Any]:
+        limits = asdict(Limits())
+        return {name: limits[name] for name in SHOWN_LIMITS}
+
+    @extend_schema_field(RunSerializer(many=True))
+    def get_runs(self, session: Session) -> list[dict[str, Any]]:
+        """Oldest first; the last is the one that goes on."""
+        told = session.events.filter(step_id="", type__in=["session.started", "session.continued"])
+        ids = [
+            payload["run_id"]
+            for payload in told.order_by("seq").values_list("payload", flat=True)
+            if payload.get("run_id")
+        ]
+        if session.run_id:
+            ids.append(session.run_id)
+        return [
+            {"run_id": run_id, "current": run_id == session.run_id} for run_id in dict.fromkeys(ids)
+        ]
+
+
+class StepSerializer(serializers.ModelSerializer[Step]):
+    """A line of the list: ``text`` and ``reasoning`` are their first 4,096 characters."""
+
+    text = serializers.CharField(source="text_start", read_only=True)
+    reasoning = serializers.CharField(source="reasoning_start", read_only=True)
+
+    class Meta:
+        model = Step
+        fields = [
+            "step_id",
+            "type",
+            "turn",
+            "position",
+            "status",
+            "outcome",
+            "causes",
+            "attempt",
+            "next_attempt_at",
+            "call_id",
+            "tool",
+            "detail",
+            "text",
+            "reasoning",
+            "model",
+            "input_tokens",
+            "output_tokens",
+            "cost",
+            "scheduled_at",
+            "started_at",
+            "ended_at",
+        ]
+        read_only_fields = fields
+
+
+class ToolCallSerializer(serializers.ModelSerializer[ToolCall]):
+    args = ExactJSONField(read_only=True)
+    args_json = serializers.CharField(source="args", read_only=True)
+
+    class Meta:
+        model = ToolCall
+        fields = [
+            "call_id",
+            "tool",
+            "effect",
+            "args",
+            "args_json",
+            "args_hash",
+            "outcome",
+            "words",
+            "result",
+            "attempts",
+            "requested_at",
+            "started_at",
+            "ended_at",
+        ]
+        read_only_fields = fields
+
+
+class StepDetailSerializer(StepSerializer):
+    text = serializers.CharField(read_only=True)
+    reasoning = serializers.CharField(read_only=True)
+    call = serializers.SerializerMethodField()
+
+    class Meta(StepSerializer.Meta):
+        fields = [*StepSerializer.Meta.fields, "call"]
+        read_only_fields = fields
+
+    @extend_schema_field(ToolCallSerializer(allow_null=True))
+    def get_call(self, step: Step) -> Any:
+        call = (
+            ToolCall.objects.filter(session_id=step.session_id, call_id=step.call_id).first()
+            if step.call_id
+            else None
+        )
+        return ToolCallSerializer(call).data if call else None
+
+
+class MessageSerializer(serializers.ModelSerializer[Message]):
+    id = serializers.CharField(source="message_id", read_only=True)
+    author = serializers.CharField(source="author_name", read_only=True)
+
+    class Meta:
+        model = Message
+        fields = ["id", "text", "author", "state", "turn", "created_at"]
+        read_only_fields = fields
+
+
+class EventSerializer(serializers.ModelSerializer[AgentEvent]):
+    class Meta:
+        model = AgentEvent
+        fields = ["seq", "type", "step_id", "attempt", "payload", "at"]
+        read_only_fields = fields
+
+
+class EventPageSerializer(serializers.Serializer[Any]):
+    """``trimmed`` are ranges that were live only; ``next`` is null at the newest event."""
+
+    results = EventSerializer(many=True)
+    next = serializers.URLField(allow_null=True)
+    previous = serializers.URLField(allow_null=True)
+    trimmed = serializers.ListField(child=serializers.ListField(child=serializers.IntegerField()))
+    last_seq = serializers.IntegerField()
+    retained_from = serializers.IntegerField()
+
+
+class StartSessionSerializer(StrictSerializer):
+    agent = serializers.CharField(max_length=60)
+    message = serializers.CharField(trim_whitespace=False)
+    title = serializers.CharField(max_length=200, required=False, allow_blank=True, default="")
+    labels = serializers.DictField(
+        child=serializers.CharField(max_length=200), required=False, default=dict
+    )
+    settings = serializers.DictField(required=False, default=dict)
+
+    def validate_labels(self, labels: dict[str, str]) -> dict[str, str]:
+        if len(labels) > 32:
+            raise serializers.ValidationError("A session takes at most 32 labels.")
+        plain = serializers.CharField(max_length=63)
+        return {plain.run_validation(name): text for name, text in labels.items()}
+
+    def validate_settings(self, settings: dict[str, Any]) -> dict[str, Any]:
+        if settings:
+            raise serializers.ValidationError(
+                "A session takes its settings from its agent; change them there. Leave this empty."
+            )
+        return settings
+
+
+class SendMessageSerializer(StrictSerializer):
+    # Blank and too long are the Flow's to judge: its words are the same everywhere.
+    text = serializers.CharField(trim_whitespace=False, allow_blank=True)
+
+
+class CancelTurnSerializer(StrictSerializer):
+    reason = serializers.CharField(max_length=2000, required=False, allow_blank=True, default="")
+
+
+class StopSerializer(StrictSerializer):
+    kind = serializers.ChoiceField(["complete", "cancel", "terminate", "fail"])
+    reason = serializers.CharField(max_length=2000, required=False, allow_blank=True, default="")
+
+
+class RpcAnswerSerializer(serializers.Serializer[Any]):
+    """What was made or changed, and when."""
+
+    id = serializers.CharField()
+    at = serializers.CharField()
+    state = serializers.CharField(allow_blank=True)
+
+
+class SessionSettingsSerializer(serializers.ModelSerializer[Agent]):
+    agent = serializers.CharField(source="name", read_only=True)
+
+    class Meta:
+        model = Agent
+        fields = ["agent", "revision", "model", "pool", "instructions", "settings"]
+        read_only_fields = fields
+
+
+class GraphPartSerializer(serializers.Serializer[Any]):
+    key = serializers.CharField()
+    turn = serializers.IntegerField()
+    title = serializers.CharField()
+    state = serializers.CharField()
+    step_count = serializers.IntegerField()
+    links = serializers.ListField(child=serializers.CharField())
+
+
+class GraphNodeSerializer(serializers.Serializer[Any]):
+    """One box; equal siblings are folded to one with several ``step_ids``."""
+
+    id = serializers.CharField()
+    part = serializers.CharField()
+    step_ids = serializers.ListField(child=serializers.CharField())
+    type = serializers.CharField()
+    label = serializers.CharField()
+    sublabel = serializers.CharField()
+    state = serializers.CharField()
+
+
+class GraphEdgeSerializer(serializers.Serializer[Any]):
+    source = serializers.CharField()
+    target = serializers.CharField()
+    part = serializers.CharField()
+
+
+class GraphSerializer(serializers.Serializer[Any]):
+    """No edge leaves its part; a part's ``links`` say in words what goes on elsewhere."""
+
+    parts = GraphPartSerializer(many=True)
+    nodes = GraphNodeSerializer(many=True)
+    edges = GraphEdgeSerializer(many=True)
+    older_left_out = serializers.BooleanField()

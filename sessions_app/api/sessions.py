@@ -1,0 +1,211 @@
+"""Sessions: the list, one of them, and what people ask of it."""
+
+from dataclasses import asdict
+from typing import Any
+
+from django.http import Http404
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from sessions_app import actions
+from sessions_app.api import serializers
+from sessions_app.api.filters import filter_sessions
+from sessions_app.api.idempotency import once
+from sessions_app.api.permissions import OPERATE_SESSION, VIEW_SESSION
+from sessions_app.api.problems import Problem
+from sessions_app.api.schema import CONFLICTS, OPERATION, PROBLEMS
+from sessions_app.api.views import ApiView
+from sessions_app.models import Message, Session
+
+
+class SessionView(ApiView):
+    """A view about sessions; with ``session_id`` in its address, about one."""
+
+    reads = (VIEW_SESSION,)
+    writes = (OPERATE_SESSION,)
+
+    def get_session(self) -> Session:
+        """The row that the address names. Raises `Http404`."""
+        try:
+            return Session.objects.for_list().get(pk=self.kwargs["session_id"])
+        except Session.DoesNotExist as error:
+            raise Http404 from error
+
+
+class SessionList(SessionView):
+    serializer_class = serializers.SessionSerializer
+    keyset = ("-updated_at", "-id")
+
+    @extend_schema(
+        operation_id="sessions_list",
+        parameters=[
+            OpenApiParameter("status", str, enum=Session.Status.values),
+            OpenApiParameter("phase", str, enum=Session.Phase.values),
+            OpenApiParameter("agent", str, description="An agent's name"),
+            OpenApiParameter("waiting", bool, description="Waits for a person"),
+            OpenApiParameter("q", str, description="In the title, or how the id begins"),
+        ],
+        responses={200: serializers.SessionSerializer(many=True), **PROBLEMS},
+    )
+    def get(self, request: Request) -> Response:
+        """Sessions, last changed first."""
+        return self.page(filter_sessions(request))
+
+    @extend_schema(
+        operation_id="sessions_start",
+        request=serializers.StartSessionSerializer,
+        responses={201: serializers.SessionDetailSerializer, **PROBLEMS, **CONFLICTS},
+        **OPERATION,
+    )
+    def post(self, request: Request) -> Response:
+        """Start a session with its first message."""
+        return once(self, self._start)
+
+    def _start(self, request_id: str) -> Response:
+        body = serializers.StartSessionSerializer(data=self.request.data)
+        body.is_valid(raise_exception=True)
+        asked = body.validated_data
+        session = actions.start_session(
+            self.request.user,
+            agent=asked["agent"],
+            message=asked["message"],
+            title=asked["title"],
+            labels=asked["labels"],
+            request_id=request_id,
+        )
+        fresh = Session.objects.for_list().get(pk=session.pk)
+        return Response(serializers.SessionDetailSerializer(fresh).data, status=201)
+
+
+class SessionDetail(SessionView):
+    serializer_class = serializers.SessionDetailSerializer
+
+    @extend_schema(
+        operation_id="sessions_retrieve",
+        responses={200: serializers.SessionDetailSerializer, **PROBLEMS},
+    )
+    def get(self, request: Request, session_id: str) -> Response:
+        """One session."""
+        return Response(self.get_serializer(self.get_session()).data)
+
+
+class OperationView(SessionView):
+    """A POST that asks one thing of the session; answered once the Flow has accepted it."""
+
+    def operate(self, session_id: str, asked: dict[str, Any], request_id: str) -> Any:
+        raise NotImplementedError
+
+    def run(self, request: Request, session_id: str) -> Response:
+        def act(request_id: str) -> Response:
+            asked = self.read_body(request)
+            answer = self.operate(session_id, asked, request_id)
+            return Response(serializers.RpcAnswerSerializer(asdict(answer)).data, status=202)
+
+        return once(self, act)
+
+
+class MessageList(OperationView):
+    serializer_class = serializers.MessageSerializer
+
+    def get_serializer_class(self) -> Any:
+        posted = self.request.method == "POST"
+        return serializers.SendMessageSerializer if posted else serializers.MessageSerializer
+
+    @extend_schema(
+        operation_id="sessions_messages_list",
+        responses={200: serializers.MessageSerializer(many=True), **PROBLEMS},
+    )
+    def get(self, request: Request, session_id: str) -> Response:
+        """What people said to the agent, oldest first."""
+        return self.page(Message.objects.filter(session=self.get_session()))
+
+    @extend_schema(
+        operation_id="sessions_messages_send",
+        request=serializers.SendMessageSerializer,
+        responses={202: serializers.RpcAnswerSerializer, **PROBLEMS, **CONFLICTS},
+        **OPERATION,
+    )
+    def post(self, request: Request, session_id: str) -> Response:
+        """Queue a message; ``id`` is the message's."""
+        return self.run(request, session_id)
+
+    def operate(self, session_id: str, asked: dict[str, Any], request_id: str) -> Any:
+        return actions.send_message(self.request.user, session_id, asked["text"], request_id)
+
+
+class QueueList(SessionView):
+    serializer_class = serializers.MessageSerializer
+
+    @extend_schema(
+        operation_id="sessions_queue_list",
+        responses={200: serializers.MessageSerializer(many=True), **PROBLEMS},
+    )
+    def get(self, request: Request, session_id: str) -> Response:
+        """Messages that the agent has not taken yet, next first."""
+        return self.page(
+            Message.objects.filter(session=self.get_session(), state=Message.State.QUEUED)
+        )
+
+
+class CancelTurn(OperationView):
+    serializer_class = serializers.CancelTurnSerializer
+
+    @extend_schema(
+        operation_id="sessions_cancel_turn",
+        responses={202: serializers.RpcAnswerSerializer, **PROBLEMS, **CONFLICTS},
+        **OPERATION,
+    )
+    def post(self, request: Request, session_id: str) -> Response:
+        """Cancel the turn that is running; the session waits for the next message."""
+        return self.run(request, session_id)
+
+    def operate(self, session_id: str, asked: dict[str, Any], request_id: str) -> Any:
+        return actions.cancel_turn(self.request.user, session_id, asked["reason"], request_id)
+
+
+class Stop(OperationView):
+    serializer_class = serializers.StopSerializer
+
+    @extend_schema(
+        operation_id="sessions_stop",
+        responses={202: serializers.RpcAnswerSerializer, **PROBLEMS, **CONFLICTS},
+        **OPERATION,
+    )
+    def post(self, request: Request, session_id: str) -> Response:
+        """End it: ``complete`` after the turn, ``cancel`` now; the others need a reason."""
+        return self.run(request, session_id)
+
+    def operate(self, session_id: str, asked: dict[str, Any], request_id: str) -> Any:
+        return actions.stop(
+            self.request.user, session_id, asked["kind"], asked["reason"], request_id
+        )
+
+
+class SessionSettings(SessionView):
+    serializer_class = serializers.SessionSettingsSerializer
+    writes = ()
+
+    @extend_schema(
+        operation_id="sessions_settings_retrieve",
+        responses={200: serializers.SessionSettingsSerializer, **PROBLEMS},
+    )
+    def get(self, request: Request, session_id: str) -> Response:
+        """The agent's settings that the next turn begins with."""
+        return Response(self.get_serializer(self.get_session().agent).data)
+
+    @extend_schema(exclude=True)
+    def put(self, request: Request, session_id: str) -> Response:
+        return self._read_only()
+
+    @extend_schema(exclude=True)
+    def patch(self, request: Request, session_id: str) -> Response:
+        return self._read_only()
+
+    def _read_only(self) -> Response:
+        raise Problem(
+            405,
+            "settings_read_only",
+            "Settings are read only here",
+            "A session takes its settings from its agent at each turn; change them there.",
+        )

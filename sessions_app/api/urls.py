@@ -1,0 +1,43 @@
+"""Addresses of the API. Each works with and without its last slash."""
+
+from typing import Any
+
+from django.urls import URLPattern, path, re_path
+
+from approvals_app import api as approvals
+from sessions_app.api import definitions, reading, sessions
+from sessions_app.api.views import UnknownAddress
+
+
+def both(route: str, view: type[Any], name: str) -> list[URLPattern]:
+    """``route`` as written, and with its last slash added or left out."""
+    other = view.as_view()
+    other.is_alternate = True
+    turned = route[:-1] if route.endswith("/") else f"{route}/"
+    return [path(route, view.as_view(), name=name), path(turned, other)]
+
+
+_SESSION = "sessions/<slug:session_id>"
+_APPROVAL = "approvals/<slug:interrupt_id>"
+
+urlpatterns = [
+    *both("sessions/", sessions.SessionList, "api-sessions"),
+    *both(f"{_SESSION}/", sessions.SessionDetail, "api-session"),
+    *both(f"{_SESSION}/steps", reading.StepList, "api-steps"),
+    *both(f"{_SESSION}/steps/<str:step_id>", reading.StepDetail, "api-step"),
+    *both(f"{_SESSION}/events", reading.EventList, "api-events"),
+    *both(f"{_SESSION}/messages", sessions.MessageList, "api-messages"),
+    *both(f"{_SESSION}/queue", sessions.QueueList, "api-queue"),
+    *both(f"{_SESSION}/graph", reading.Graph, "api-graph"),
+    *both(f"{_SESSION}/snapshot", reading.Snapshot, "api-snapshot"),
+    *both(f"{_SESSION}/stop", sessions.Stop, "api-stop"),
+    *both(f"{_SESSION}/cancel-turn", sessions.CancelTurn, "api-cancel-turn"),
+    *both(f"{_SESSION}/settings", sessions.SessionSettings, "api-settings"),
+    *both("approvals/", approvals.ApprovalList, "api-approvals"),
+    *both(f"{_APPROVAL}/", approvals.ApprovalDetail, "api-approval"),
+    *both(f"{_APPROVAL}/decide", approvals.Decide, "api-decide"),
+    *both("agents/", definitions.AgentList, "api-agents"),
+    *both("connections/", definitions.ConnectionList, "api-connections"),
+    *both("credentials/", definitions.CredentialList, "api-credentials"),
+    re_path(r"", UnknownAddress.as_view()),
+]
