@@ -81,6 +81,7 @@ class Interrupt(models.Model):
     )
     decided_by_name = models.CharField(max_length=150, blank=True)
     reason = models.TextField(blank=True)
+    request_id = models.CharField(max_length=64, blank=True, help_text="The RPC that decided it")
 
     objects = InterruptQuerySet.as_manager()
 

@@ -295,6 +295,7 @@ def _approval_requested(session: Session, body: flow.ApprovalRequested, at: date
 
 def _interrupt_closed(session: Session, body: flow.InterruptClosed, at: datetime) -> None:
     interrupt = session.interrupts.get(pk=body.interrupt_id)
+    interrupt.request_id = body.request_id
     _close_interrupt(session, interrupt, body.state, body.by, body.reason, at)
 
 

@@ -54,6 +54,17 @@ class TooLarge(DexwebError):
 
 
 @dataclass
+class AgentNotFound(DexwebError):
+    agent: str = ""
+    code = "agent_not_found"
+    title = "No such agent"
+
+    @property
+    def message(self) -> str:
+        return f"There is no enabled agent called “{self.agent}”."
+
+
+@dataclass
 class SessionClosed(DexwebError):
     session_status: str = ""
     code = "session_closed"

@@ -1,0 +1,247 @@
+"""The engine's door: what people and programs may ask of a session.
+
+Every surface goes through `SessionEngine`. It answers, or raises a typed error within the time that
+``DEXWEB_ENGINE_TIMEOUT`` allows; it never hangs. The same request id asks the same thing again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.conf import settings
+from temporalio.client import Client, WorkflowHandle, WorkflowUpdateFailedError
+from temporalio.client import WorkflowUpdateRPCTimeoutOrCancelledError as UpdateTimedOut
+from temporalio.client import WorkflowUpdateStage
+from temporalio.common import WorkflowIDConflictPolicy, WorkflowIDReusePolicy
+from temporalio.contrib.pydantic import pydantic_data_converter
+from temporalio.exceptions import ApplicationError, WorkflowAlreadyStartedError
+from temporalio.service import RPCError, RPCStatusCode
+
+from dexweb.engine import embedded, errors
+from sessions_app.flow import state
+
+FLOW = "Session"
+LOCK_RETRY_LIMIT = 2.0
+ANSWER_LIMIT = 15.0
+AWAY = (RPCStatusCode.UNAVAILABLE, RPCStatusCode.DEADLINE_EXCEEDED, RPCStatusCode.CANCELLED)
+
+
+def task_queue(pool: str) -> str:
+    """The engine's queue that workers of ``pool`` serve."""
+    return f"dexweb-{pool}"
+
+
+@dataclass(frozen=True)
+class EngineSnapshot:
+    """How the engine itself sees a session. `status` is the engine's word, in lower case."""
+
+    status: str
+    run_id: str
+    pool: str
+    history_events: int
+    started_at: datetime
+    closed_at: datetime | None
+
+
+class SessionEngine:
+    """One async method per RPC. Cheap to make; connections are shared by address and event loop."""
+
+    _clients: dict[tuple[str, int], Client] = {}
+
+    def __init__(self, timeout: float | None = None) -> None:
+        self.timeout = timeout or settings.DEXWEB_ENGINE_TIMEOUT
+
+    async def client(self) -> Client:
+        """A connection to the engine. Raises `EngineUnavailable`."""
+        try:
+            address = embedded.engine_address()
+        except embedded.EngineNotFound as error:
+            raise errors.EngineUnavailable() from error
+        key = (address, id(asyncio.get_running_loop()))
+        if key not in self._clients:
+            if len(self._clients) > 8:
+                self._clients.clear()
+            self._clients[key] = await Client.connect(
+                address,
+                namespace=settings.DEXWEB_TEMPORAL_NAMESPACE,
+                data_converter=pydantic_data_converter,
+                lazy=True,
+            )
+        return self._clients[key]
+
+    # RPCs -------------------------------------------------------------------------------------
+
+    async def start_session(self, given: state.SessionInput) -> str:
+        """Start the Flow; starting the same id again changes nothing. Returns the run's id."""
+        async with self._reachable():
+            client = await self.client()
+            try:
+                handle = await client.start_workflow(
+                    FLOW,
+                    given,
+                    id=given.session_id,
+                    task_queue=task_queue(given.pool),
+                    id_reuse_policy=WorkflowIDReusePolicy.REJECT_DUPLICATE,
+                    id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
+                )
+            except WorkflowAlreadyStartedError:
+                return ""
+            return handle.first_execution_run_id or ""
+
+    async def send_message(self, session_id: str, rpc: state.SendMessage) -> state.RpcAnswer:
+        """Queue a message. Raises BlankMessage, TooLarge, SessionClosed."""
+        return await self._update(session_id, "send_message", rpc)
+
+    async def resolve_interrupt(
+        self, session_id: str, rpc: state.ResolveInterrupt
+    ) -> state.RpcAnswer:
+        """Decide. Raises RpcLockConflict, InterruptAlreadyDecided, InterruptExpired, StaleInterrupt,
+        InterruptNotFound."""
+        return await self._update(session_id, "resolve_interrupt", rpc)
+
+    async def cancel_turn(self, session_id: str, rpc: state.CancelTurn) -> state.RpcAnswer:
+        """Cancel the running turn; its calls get their outcomes. Raises NoTurn."""
+        return await self._update(session_id, "cancel_turn", rpc)
+
+    async def stop(self, session_id: str, rpc: state.Stop) -> state.RpcAnswer:
+        """End the session: complete (after the turn), cancel or fail. Raises SessionClosed."""
+        return await self._update(session_id, "stop", rpc)
+
+    async def terminate(self, session_id: str, reason: str) -> None:
+        """End the session at once, without its Flow; works without a worker. Raises SessionClosed."""
+        async with self._reachable():
+            handle = (await self.client()).get_workflow_handle(session_id)
+            try:
+                await handle.terminate(reason=reason or None)
+            except RPCError as error:
+                if error.status != RPCStatusCode.NOT_FOUND:
+                    raise
+                raise await self._closed_or_unknown(handle) from error
+
+    async def snapshot(self, session_id: str) -> EngineSnapshot:
+        """How the engine sees the session. Raises SessionNotFound."""
+        async with self._reachable():
+            handle = (await self.client()).get_workflow_handle(session_id)
+            try:
+                found = await handle.describe()
+            except RPCError as error:
+                if error.status != RPCStatusCode.NOT_FOUND:
+                    raise
+                raise errors.SessionNotFound(session_id=session_id) from error
+            return EngineSnapshot(
+                status=found.status.name.lower() if found.status else "unknown",
+                run_id=found.run_id,
+                pool=found.task_queue.removeprefix("dexweb-"),
+                history_events=found.history_length,
+                started_at=found.start_time,
+                closed_at=found.close_time,
+            )
+
+    async def healthy(self) -> bool:
+        """Whether the engine answers, within two seconds."""
+        try:
+            async with asyncio.timeout(2):
+                client = await self.client()
+                return await client.service_client.check_health(timeout=timedelta(seconds=2))
+        except (TimeoutError, RPCError, RuntimeError, errors.EngineUnavailable):
+            return False
+
+    # How ----------------------------------------------------------------------------------------
+
+    @asynccontextmanager
+    async def _reachable(self) -> AsyncIterator[None]:
+        """What goes wrong on the way to the engine, as `EngineUnavailable`, in bounded time."""
+        try:
+            async with asyncio.timeout(self.timeout):
+                yield
+        except TimeoutError as error:
+            raise errors.EngineUnavailable() from error
+        except RPCError as error:
+            if error.status in AWAY:
+                raise errors.EngineUnavailable() from error
+            raise
+        except RuntimeError as error:
+            if "connect" not in str(error).lower():
+                raise
+            raise errors.EngineUnavailable() from error
+
+    async def _update(self, session_id: str, name: str, rpc: Any) -> state.RpcAnswer:
+        """Send one RPC; a short lock conflict and a busy session are retried with back-off."""
+        loop = asyncio.get_running_loop()
+        give_up, pause = loop.time() + LOCK_RETRY_LIMIT, 0.005
+        while True:
+            try:
+                return await self._send(session_id, name, rpc)
+            except errors.RpcLockConflict as conflict:
+                if conflict.lock_kind != "rpc" or loop.time() + pause > give_up:
+                    raise
+            except RPCError as error:
+                if error.status != RPCStatusCode.RESOURCE_EXHAUSTED or loop.time() > give_up:
+                    raise errors.EngineUnavailable() from error
+            await asyncio.sleep(pause)
+            pause = min(pause * 2, 0.1)
+
+    async def _send(self, session_id: str, name: str, rpc: Any) -> state.RpcAnswer:
+        client: Client | None = None
+        try:
+            async with asyncio.timeout(self.timeout):
+                client = await self.client()
+                handle = client.get_workflow_handle(session_id)
+                update = await handle.start_update(
+                    name,
+                    rpc,
+                    id=rpc.request_id,
+                    wait_for_stage=WorkflowUpdateStage.ACCEPTED,
+                    result_type=state.RpcAnswer,
+                )
+            async with asyncio.timeout(ANSWER_LIMIT):
+                return await update.result()
+        except WorkflowUpdateFailedError as error:
+            raise _typed(error) from error
+        except (TimeoutError, UpdateTimedOut) as error:
+            raise await self._away(client, session_id) from error
+        except RPCError as error:
+            if error.status == RPCStatusCode.NOT_FOUND:
+                raise await self._closed_or_unknown(handle) from error
+            if error.status in AWAY:
+                raise await self._away(client, session_id) from error
+            raise
+        except RuntimeError as error:
+            if "connect" not in str(error).lower():
+                raise
+            raise errors.EngineUnavailable() from error
+
+    async def _away(self, client: Client | None, session_id: str) -> errors.DexwebError:
+        """No answer in time: is it the engine that is away, or every worker of the pool?"""
+        if client is None or not await self.healthy():
+            return errors.EngineUnavailable()
+        try:
+            pool = (await self.snapshot(session_id)).pool
+        except errors.DexwebError as error:
+            return error
+        return errors.NoWorker(pool=pool)
+
+    async def _closed_or_unknown(self, handle: WorkflowHandle[Any, Any]) -> errors.DexwebError:
+        try:
+            found = await handle.describe()
+        except RPCError as error:
+            if error.status in AWAY:
+                return errors.EngineUnavailable()
+            return errors.SessionNotFound(session_id=handle.id)
+        status = found.status.name.lower() if found.status else ""
+        return errors.SessionClosed(session_status=status)
+
+
+def _typed(error: WorkflowUpdateFailedError) -> errors.DexwebError:
+    cause = error.cause
+    if isinstance(cause, ApplicationError) and cause.type in errors.BY_CODE:
+        details = cause.details[0] if cause.details else {}
+        return errors.from_details(cause.type, details)
+    if isinstance(cause, ApplicationError) and cause.type == "AcceptedUpdateCompletedWorkflow":
+        return errors.SessionClosed()
+    raise error

@@ -1,0 +1,48 @@
+"""The worker: a process that runs the Flow and its Steps for one pool."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import timedelta
+
+from temporalio.client import Client
+from temporalio.worker import Worker
+
+from dexweb.engine.client import SessionEngine, task_queue
+from sessions_app.flow.session import SessionFlow
+from sessions_app.steps.call_tool import CallTool, reconcile_call
+from sessions_app.steps.record import record_facts
+from sessions_app.steps.run_model import RunModel
+from sessions_app.tools.mcp import ToolPool
+
+GRACE = timedelta(seconds=5)
+
+
+def build_worker(client: Client, pool: str, slots: int, tools: ToolPool) -> Worker:
+    """A worker for ``pool`` that runs at most ``slots`` Steps at once."""
+    return Worker(
+        client,
+        task_queue=task_queue(pool),
+        workflows=[SessionFlow],
+        activities=[RunModel(tools).run, CallTool(tools).run, reconcile_call, record_facts],
+        max_concurrent_activities=slots,
+        graceful_shutdown_timeout=GRACE,
+        # A heartbeat's answer brings a cancellation; the default would hold it back for seconds.
+        max_heartbeat_throttle_interval=timedelta(seconds=1),
+        default_heartbeat_throttle_interval=timedelta(seconds=1),
+    )
+
+
+async def serve(pool: str, slots: int, stop: asyncio.Event) -> None:
+    """Run a worker, and beside it the delivery of kept decisions, until ``stop`` is set."""
+    from approvals_app.outbox import sweep_forever
+
+    tools = ToolPool()
+    client = await SessionEngine().client()
+    sweeper = asyncio.create_task(sweep_forever())
+    try:
+        async with build_worker(client, pool, slots, tools):
+            await stop.wait()
+    finally:
+        sweeper.cancel()
+        await tools.aclose()

@@ -1,0 +1,161 @@
+"""What people can do to sessions. Page, API and admin call these; each checks, asks the engine, answers."""
+
+import hashlib
+import uuid
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+from asgiref.sync import async_to_sync
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.core.exceptions import PermissionDenied
+from django.db import transaction
+from django.utils import timezone
+
+from dexweb.engine.client import SessionEngine
+from dexweb.engine.errors import (
+    AgentNotFound,
+    BlankMessage,
+    ReasonRequired,
+    SessionClosed,
+    SessionNotFound,
+    TooLarge,
+)
+from sessions_app import projection
+from sessions_app.flow import state
+from sessions_app.models import Agent, Session
+
+OPERATE = "sessions_app.operate_session"
+TITLE_LENGTH = 80
+
+
+def actor_of(user: User) -> state.Actor:
+    return state.Actor(user.pk, user.get_username())
+
+
+def start_session(
+    user: User,
+    *,
+    agent: str,
+    message: str,
+    title: str = "",
+    labels: dict[str, str] | None = None,
+    request_id: str,
+) -> Session:
+    """Start a session with the enabled agent of this name. The same request id gives the same one.
+
+    Raises AgentNotFound, BlankMessage, TooLarge, EngineUnavailable. Needs no worker: the first
+    message waits in the engine until one comes.
+    """
+    _may_operate(user)
+    definition = Agent.objects.enabled().filter(name=agent).first()
+    if definition is None:
+        raise AgentNotFound(agent=agent)
+    limits = replace(state.Limits(), heartbeat=settings.DEXWEB_HEARTBEAT_TIMEOUT)
+    check_message(message, limits)
+    now = timezone.now()
+    session_id = session_id_for(definition, user, request_id)
+    earlier = Session.objects.select_related("agent", "started_by").filter(pk=session_id).first()
+    if earlier is not None:
+        return earlier
+    given = state.SessionInput(
+        session_id=session_id,
+        agent=definition.name,
+        title=(title.strip() or _title_of(message))[:200],
+        pool=definition.pool,
+        started_by=actor_of(user),
+        first_message=state.UserMessage(request_id, message, actor_of(user), now.isoformat()),
+        labels=labels or {},
+        limits=limits,
+    )
+    async_to_sync(SessionEngine().start_session)(given)
+    _ensure_row(given, now)
+    return Session.objects.select_related("agent", "started_by").get(pk=session_id)
+
+
+def send_message(user: User, session_id: str, text: str, request_id: str) -> state.RpcAnswer:
+    """Queue a message for the agent. Raises what `SessionEngine.send_message` raises."""
+    _may_operate(user)
+    session = _open_session(session_id)
+    check_message(text, state.Limits())
+    rpc = state.SendMessage(request_id, text, actor_of(user))
+    return async_to_sync(SessionEngine().send_message)(session.pk, rpc)
+
+
+def cancel_turn(user: User, session_id: str, reason: str, request_id: str) -> state.RpcAnswer:
+    """Cancel the running turn. Raises NoTurn."""
+    _may_operate(user)
+    session = _open_session(session_id)
+    rpc = state.CancelTurn(request_id, actor_of(user), reason)
+    return async_to_sync(SessionEngine().cancel_turn)(session.pk, rpc)
+
+
+def stop(
+    user: User, session_id: str, kind: str, reason: str, request_id: str
+) -> state.RpcAnswer:
+    """End a session: complete after the turn, cancel, terminate or fail. The last two need a reason."""
+    _may_operate(user)
+    session = _open_session(session_id)
+    if kind in ("terminate", "fail") and not reason.strip():
+        raise ReasonRequired()
+    if kind == "terminate":
+        return _terminate(user, session, reason)
+    rpc = state.Stop(request_id, kind, actor_of(user), reason)  # type: ignore[arg-type]
+    return async_to_sync(SessionEngine().stop)(session.pk, rpc)
+
+
+def _terminate(user: User, session: Session, reason: str) -> state.RpcAnswer:
+    """A terminated Flow says nothing any more, so its end is recorded here."""
+    async_to_sync(SessionEngine().terminate)(session.pk, reason)
+    now = timezone.now()
+    with projection.locked(session.pk) as row:
+        projection.close(row, Session.Status.TERMINATED, reason, user.get_username(), now)
+        row.updated_at = now
+    return state.RpcAnswer(session.pk, now.isoformat(), "terminated")
+
+
+def check_message(text: str, limits: state.Limits) -> None:
+    """Refuse before asking the engine what it would refuse anyway."""
+    if not text.strip():
+        raise BlankMessage()
+    size = len(text.encode("utf-8", "replace"))
+    if size > limits.message_bytes:
+        raise TooLarge(size=size, limit=limits.message_bytes)
+
+
+def session_id_for(agent: Agent, user: User, request_id: str) -> str:
+    """The id follows from the request, so that a repeated one finds the session it made."""
+    digest = hashlib.sha256(f"{user.pk}:{request_id}".encode()).hexdigest()
+    return f"{agent.name}-{digest[:12]}"
+
+
+def new_request_id() -> str:
+    return str(uuid.uuid4())
+
+
+def _title_of(message: str) -> str:
+    line = " ".join(message.split())
+    return line if len(line) <= TITLE_LENGTH else f"{line[: TITLE_LENGTH - 1]}…"
+
+
+@transaction.atomic
+def _ensure_row(given: state.SessionInput, at: datetime) -> None:
+    started = state.SessionStarted(
+        "session_started", given.agent, given.title, given.started_by, given.labels, ""
+    )
+    projection.ensure_session(given.session_id, started, at)
+
+
+def _may_operate(user: Any) -> None:
+    if not user.has_perm(OPERATE):
+        raise PermissionDenied("This needs the permission to operate sessions.")
+
+
+def _open_session(session_id: str) -> Session:
+    session = Session.objects.filter(pk=session_id).first()
+    if session is None:
+        raise SessionNotFound(session_id=session_id)
+    if not session.open:
+        raise SessionClosed(session_status=session.status)
+    return session
