@@ -52,7 +52,6 @@ bench: $(DEV)
 	$(BIN)/python -m pytest -m bench -s tests/bench
 
 lock: $(DEV)
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check uv
 	$(COMPILE) -o requirements.lock
 	$(COMPILE) --group dev -c requirements.lock -o requirements-dev.lock
 

@@ -34,7 +34,9 @@ make_venv() {
     exit 1
 }
 
-if ! fits .venv/bin/python; then make_venv; fi
+# An environment that was cut off while it was made has no pip: make it anew.
+usable() { fits .venv/bin/python && { [ -f .venv/pip-of ] || .venv/bin/python -c 'import pip'; }; }
+if ! usable 2>/dev/null; then make_venv; fi
 
 count=$(grep -c '^[a-zA-Z0-9].*==' "$lock")
 if [ -t 2 ]; then quiet=; else quiet=--quiet; fi
