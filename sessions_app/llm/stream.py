@@ -8,6 +8,7 @@ from decimal import Decimal
 from typing import Any, Literal, cast
 
 from pydantic_ai.direct import model_request_stream
+from pydantic_ai.exceptions import UnexpectedModelBehavior
 from pydantic_ai.messages import (
     ModelMessage,
     ModelRequest,
@@ -92,23 +93,8 @@ async def stream_response(
     """
     history = _with_instructions(joined(messages), instructions)
     failure: ModelFailed | None = None
-    response: ModelResponse | None = None
     try:
-        stream = model_request_stream(
-            model,
-            history,
-            model_settings=_model_settings(settings),
-            model_request_parameters=ModelRequestParameters(
-                function_tools=[_definition(tool) for tool in tools]
-            ),
-        )
-        async with stream as events:
-            async for kind, piece in _pieces(aiter(events)):
-                try:
-                    await on_delta(kind, piece)
-                except Exception as error:
-                    raise _ListenerFailed(error) from error
-            response = events.get()
+        response = await _streamed(model, history, tools, settings, on_delta)
     except _ListenerFailed as error:
         raise error.error from None
     except Exception as error:
@@ -117,8 +103,35 @@ async def stream_response(
         # Raised here, outside the handler: the provider's error, which may quote the key, is not
         # its context.
         raise failure
-    assert response is not None
     return _reply(_with_own_call_ids(response, history), model)
+
+
+async def _streamed(
+    model: Model,
+    history: list[ModelMessage],
+    tools: Sequence[ToolDef],
+    settings: Mapping[str, Any],
+    on_delta: OnDelta,
+) -> ModelResponse:
+    stream = model_request_stream(
+        model,
+        history,
+        model_settings=_model_settings(settings),
+        model_request_parameters=ModelRequestParameters(
+            function_tools=[_definition(tool) for tool in tools]
+        ),
+    )
+    # Entering the model closes its HTTP connections afterwards; several calls may have it entered.
+    async with model, stream as events:
+        async for kind, piece in _pieces(aiter(events)):
+            try:
+                await on_delta(kind, piece)
+            except Exception as error:
+                raise _ListenerFailed(error) from error
+        response = events.get()
+    if response.state != "complete":
+        raise UnexpectedModelBehavior("The answer ended before it was complete.")
+    return response
 
 
 async def _pieces(
