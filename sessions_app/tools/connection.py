@@ -31,7 +31,7 @@ from sessions_app.tools.definitions import (
     ToolTimedOut,
 )
 from sessions_app.tools.http_watch import HttpWatch
-from sessions_app.tools.redaction import redact
+from sessions_app.tools.redaction import redact, redact_value
 from sessions_app.tools.results import to_tool_result
 from sessions_app.tools.transport import CONNECT_TIMEOUT_SECONDS, ErrorTail, build_client
 
@@ -148,13 +148,24 @@ class Connection:
             result = await client.call_tool_mcp(
                 own_name,
                 _plain(args),
-                progress_handler=on_progress,
+                progress_handler=self._listener(on_progress),
                 meta={CALL_ID_META: call_id},
             )
         except Exception as error:
             raise self._call_failed(error, call_id) from None
         self._watch.take(call_id)
         return result
+
+    def _listener(self, on_progress: OnProgress | None) -> OnProgress | None:
+        """The same, told nothing of the secret."""
+        if on_progress is None:
+            return None
+        tell = on_progress
+
+        async def cleaned(done: float, total: float | None, words: str | None) -> None:
+            await tell(done, total, words and redact(words, self.spec.secret))
+
+        return cleaned
 
     def _call_failed(self, error: Exception, call_id: str) -> ToolCallError:
         """What a failed request means: did the server refuse it, never see it, or maybe run it?"""
@@ -174,7 +185,11 @@ class Connection:
         text = redact(result.text, self.spec.secret)
         if result.is_error:
             raise ToolRaised(text or f"{tool} failed and did not say why.")
-        return ToolResult(text=text, truncated=result.truncated, structured=result.structured)
+        return ToolResult(
+            text=text,
+            truncated=result.truncated,
+            structured=redact_value(result.structured, self.spec.secret),
+        )
 
     async def _own_name(self, tool: str) -> str:
         """The server's name for a tool; one changed for providers is found by listing."""

@@ -2,7 +2,8 @@
 them.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 HIDDEN = "[hidden]"
 
@@ -18,3 +19,17 @@ def redact(text: str, secrets: str | Iterable[str]) -> str:
         if len(secret) >= SHORTEST:
             text = text.replace(secret, HIDDEN)
     return text
+
+
+def redact_value(value: Any, secrets: str | Iterable[str]) -> Any:
+    """The same for every text inside a JSON value, its keys too."""
+    secrets = (secrets,) if isinstance(secrets, str) else tuple(secrets)
+    if isinstance(value, str):
+        return redact(value, secrets)
+    if isinstance(value, Mapping):
+        return {
+            redact_value(key, secrets): redact_value(item, secrets) for key, item in value.items()
+        }
+    if isinstance(value, list | tuple):
+        return [redact_value(item, secrets) for item in value]
+    return value

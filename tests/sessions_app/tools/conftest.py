@@ -1,0 +1,52 @@
+import sqlite3
+from collections.abc import AsyncIterator
+from contextlib import closing
+
+import psutil
+import pytest
+
+from sessions_app.tools.mcp import ConnectionSpec, ToolPool
+
+
+class DemoShop:
+    """A shop of its own for a test: how to reach it, and what it wrote down."""
+
+    def __init__(self, folder) -> None:
+        self.path = folder / "shop.sqlite3"
+
+    def spec(self, delay: str = "", **options) -> ConnectionSpec:
+        return ConnectionSpec(
+            name="shop",
+            transport="stdio",
+            command=("python", "-m", "sessions_app.tools.shop"),
+            env={"SHOP_DB": str(self.path), "SHOP_DELAY": delay},
+            **options,
+        )
+
+    def rows(self, query: str) -> list[tuple]:
+        """What a query finds; [] while the shop has not made its tables yet."""
+        if not self.path.exists():
+            return []
+        with closing(sqlite3.connect(self.path)) as connection:
+            try:
+                return connection.execute(query).fetchall()
+            except sqlite3.OperationalError:
+                return []
+
+
+def children() -> list[int]:
+    """The processes this one started that still run."""
+    mine = psutil.Process().children(recursive=True)
+    return [child.pid for child in mine if child.status() != psutil.STATUS_ZOMBIE]
+
+
+@pytest.fixture
+def shop(tmp_path) -> DemoShop:
+    return DemoShop(tmp_path)
+
+
+@pytest.fixture
+async def pool() -> AsyncIterator[ToolPool]:
+    pool = ToolPool()
+    yield pool
+    await pool.aclose()
