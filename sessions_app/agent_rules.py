@@ -1,0 +1,53 @@
+"""What an agent's model and settings must be, for every surface that edits them."""
+
+import difflib
+from typing import Any
+
+from sessions_app.llm.script_model import validate_script
+
+SCRIPT_MODEL = "demo:script"
+DEMO_MODELS = ("demo:refund-desk", SCRIPT_MODEL)
+
+
+def settings_errors(model: str, settings: Any) -> list[str]:
+    """What is wrong with an agent's settings, each after its place; [] if nothing is."""
+    if not isinstance(settings, dict):
+        return ["settings: write names and values, like {}."]
+    if model != SCRIPT_MODEL:
+        return []
+    if "script" not in settings:
+        return [f"settings.script: {SCRIPT_MODEL} needs one: a list, an entry for each model call."]
+    return [f"settings.script: {error}" for error in validate_script(settings["script"])]
+
+
+def model_errors(model: str) -> list[str]:
+    """Why this can be no model's name; [] if it can."""
+    provider, _, name = model.partition(":")
+    if not provider or not name:
+        return ["Write provider:model, like openai:gpt-5.2."]
+    if provider == "demo" and model not in DEMO_MODELS:
+        return [f"There is no such demo model; there are {' and '.join(DEMO_MODELS)}."]
+    return []
+
+
+def model_warning(model: str) -> str:
+    """A doubt about a model that nobody here has heard of; "" when it is known.
+
+    Only a doubt: providers bring new models faster than any list of them, and a server of one's
+    own may call its models what it likes.
+    """
+    known = _known_models()
+    if model in known or model in DEMO_MODELS:
+        return ""
+    near = difflib.get_close_matches(model, known, 1, 0.8)
+    hint = f" Did you mean {near[0]}?" if near else ""
+    return f"“{model}” is not among the models known here; its first call will show.{hint}"
+
+
+def _known_models() -> frozenset[str]:
+    # Takes seconds to import, which only who edits an agent should wait for.
+    from typing import get_args
+
+    from pydantic_ai.models import KnownModelName
+
+    return frozenset(get_args(getattr(KnownModelName, "__value__", KnownModelName)))
