@@ -93,7 +93,7 @@ def _in_emoji(text: str, place: int) -> bool:
     after = text[place + 1] if place + 1 < len(text) else ""
     symbol = before != "" and unicodedata.category(before) in ("So", "Sk", "Sm")
     if text[place] == "\ufe0f":
-        return symbol or before in set("#*0123456789") and after == "\u20e3"
+        return symbol or (before in set("#*0123456789") and after == "\u20e3")
     return (symbol or before == "\ufe0f") and after != "" and unicodedata.category(after) == "So"
 
 
@@ -106,7 +106,7 @@ def _script(char: str) -> str:
 
 
 def _twin_positions(text: str) -> frozenset[int]:
-    """Where letters stand that pass for Latin ones: inside a Latin word, or as a whole word of twins.
+    """Where letters pass for Latin ones: inside a Latin word, or as a whole word of twins.
 
     A word of twins alone is ordinary in a text that is really written in its script, so it counts
     only where no other letter of that script shows that it is.
@@ -123,6 +123,6 @@ def _twin_positions(text: str) -> frozenset[int]:
         places.update(
             word.start() + offset
             for offset, char in enumerate(word.group())
-            if char in TWINS and imitates or _script(char) in DRESSED
+            if (char in TWINS and imitates) or _script(char) in DRESSED
         )
     return frozenset(places)

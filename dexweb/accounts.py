@@ -12,7 +12,7 @@ class LoginView(views.LoginView):
     redirect_authenticated_user = True
 
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
-        """A fragment whose user is signed out gets a notice beside the page, not this form in it."""
+        """A fragment asked for by somebody signed out gets a notice, not this form inside a page."""
         if request.htmx:
             return signed_out(request)
         return super().dispatch(request, *args, **kwargs)

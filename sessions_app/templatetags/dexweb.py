@@ -1,5 +1,6 @@
 """Template tags of every page: states, times, money, and text that hides nothing."""
 
+import math
 import uuid
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -15,6 +16,8 @@ from approvals_app.deception import segments, suspicious
 from sessions_app import state_words
 
 register = template.Library()
+
+UNITS = (("min", 60, 60), ("h", 3600, 24), ("d", 86400, math.inf))
 
 
 def _state(words: state_words.StateWords, size: str) -> dict[str, str]:
@@ -84,14 +87,20 @@ def exact(at: Any) -> str:
 
 
 @register.filter
+def iso(at: datetime) -> str:
+    """The moment for scripts."""
+    return at.isoformat(timespec="milliseconds")
+
+
+@register.filter
 def ago(at: Any) -> SafeString | str:
-    """How long ago (or until), with the exact moment and its zone on hover; kept fresh by a script."""
+    """How long ago (or until), the exact moment and its zone on hover; kept fresh by a script."""
     moment = _moment(at)
     if moment is None:
         return ""
     return format_html(
         '<time datetime="{}" title="{}" data-relative>{}</time>',
-        moment.isoformat(timespec="milliseconds"),
+        iso(moment),
         exact(moment),
         _relative(timezone.now() - moment),
     )
@@ -102,11 +111,20 @@ def _relative(age: timedelta) -> str:
     size = abs(seconds)
     if size < 45:
         return "now"
-    for unit, length, limit in (("min", 60, 60), ("h", 3600, 24), ("d", 86400, 10_000)):
-        count = round(size / length)
-        if count < limit:
-            break
+    counts = ((round(size / length), unit, limit) for unit, length, limit in UNITS)
+    count, unit, _ = next(found for found in counts if found[0] < found[2])
     return f"{count} {unit} ago" if seconds > 0 else f"in {count} {unit}"
+
+
+@register.filter
+def left(deadline: datetime) -> str:
+    """The time until ``deadline`` on a clock: 11:42, 1:02:33, 3 d 4 h (countdown.js says the same)."""
+    seconds = max(0, math.ceil((deadline - timezone.now()).total_seconds()))
+    hours, minutes = seconds // 3600, seconds % 3600 // 60
+    if hours >= 24:
+        return f"{hours // 24} d {hours % 24} h"
+    clock = f"{minutes:02}:{seconds % 60:02}" if hours else f"{minutes}:{seconds % 60:02}"
+    return f"{hours}:{clock}" if hours else clock
 
 
 @register.filter
@@ -131,6 +149,13 @@ def money(amount: Any) -> str:
     if 0 < value < Decimal("0.001"):
         return "<$0.001"
     return f"${value:,.3f}" if value < 10 else f"${value:,.2f}"
+
+
+@register.filter
+def cut(text: Any, size: int) -> str:
+    """``text`` up to ``size`` characters, and in words how much was left out."""
+    whole = str(text or "")
+    return whole if len(whole) <= size else f"{whole[:size]} … and {len(whole) - size:,} more"
 
 
 @register.filter
