@@ -97,9 +97,7 @@ class ApprovalSerializer(serializers.ModelSerializer[Interrupt]):
         """Who holds it open; nobody can yet."""
         return None
 
-    @extend_schema_field(
-        {"enum": [*Decision.State.values, None], "type": "string", "nullable": True}
-    )
+    @extend_schema_field(serializers.ChoiceField(Decision.State.choices, allow_null=True))
     def get_delivery(self, interrupt: Interrupt) -> str | None:
         """How far the newest decision came, null when there is none."""
         newest = max(interrupt.decisions.all(), key=lambda row: row.pk, default=None)

@@ -164,6 +164,14 @@ SPECTACULAR_SETTINGS = {
     "VERSION": "1",
     "SERVE_INCLUDE_SCHEMA": False,
     "PREPROCESSING_HOOKS": ["sessions_app.api.schema.without_alternates"],
+    "ENUM_NAME_OVERRIDES": {
+        "SessionStatus": "sessions_app.models.Session.Status",
+        "StepStatus": "sessions_app.models.Step.Status",
+        "MessageState": "sessions_app.models.Message.State",
+        "ApprovalState": "approvals_app.models.Interrupt.State",
+        "ApprovalKind": "approvals_app.models.Interrupt.Kind",
+        "Delivery": "approvals_app.models.Decision.State",
+    },
 }
 
 LOGGING = {

@@ -191,7 +191,12 @@ def test_words_and_dates_in_a_script_stay_the_text_they_are_written_as():
 agents:
   scripted:
     model: demo:script
-    settings: {script: [{calls: [{tool: t__x, args: {on: 2026-01-31, no: off, at: 12:30, id: 0123, n: 12345678901234567890, x: 1.5, y: true}}]}]}
+    settings:
+      script:
+        - calls:
+          - tool: t__x
+            args: {on: 2026-01-31, no: off, at: 12:30, id: 0123,
+                   n: 12345678901234567890, x: 1.5, y: true}
 """
     )
     [entry] = Agent.objects.get().settings["script"]
