@@ -34,12 +34,13 @@ class EventsSocket(Socket):
         self.old_until = newest
         await self.hello(seq=newest, retained_from=retained_from)
         with watch_session(self.session_id, self.cursor, newest, self.wake.set) as reader:
+            if self.cursor != newest:
+                await self._send_events(reader, await self._catch_up(reader))
             while True:
                 self.wake.clear()
                 items = await self._next(reader)
                 if items:
-                    await self._send_events(items)
-                    reader.cursor = self.cursor
+                    await self._send_events(reader, items)
                 else:
                     await self.wake.wait()
 
@@ -77,15 +78,16 @@ class EventsSocket(Socket):
             )
             self.cursor = reader.cursor = gone.last_seq
             self.window.clear()
-            self.wake.set()
+            self.wake.set()  # there may be newer ones by now
             return []
 
-    async def _send_events(self, items: list[Item]) -> None:
+    async def _send_events(self, reader: Reader, items: list[Item]) -> None:
         old = [item for item in items if item.seq <= self.old_until]
         for part, replay in ((old, True), (items[len(old) :], False)):
             if part:
                 # Before the send, so that an acknowledgement never comes too early.
                 after, self.cursor = self.cursor, part[-1].seq
+                reader.cursor = self.cursor
                 self.window.sent([item for item in part if item.text])
                 await self.send(_events(after, part, replay))
 

@@ -9,6 +9,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
+from django.urls import reverse
+
 from dexweb.engine.errors import DexwebError, SessionNotFound
 from sessions_app.models import AgentEvent, Session
 
@@ -48,7 +50,7 @@ class EventsGone(DexwebError):
 
     @property
     def snapshot(self) -> str:
-        return f"/api/v1/sessions/{self.session_id}/snapshot/"
+        return reverse("api-snapshot", args=[self.session_id])
 
     def details(self) -> dict[str, Any]:
         return {**super().details(), "snapshot": self.snapshot}
