@@ -36,6 +36,16 @@ def task_queue(pool: str) -> str:
     return f"dexweb-{pool}"
 
 
+async def connect(address: str, lazy: bool = False) -> Client:
+    """A connection that speaks the Flow's data types."""
+    return await Client.connect(
+        address,
+        namespace=settings.DEXWEB_TEMPORAL_NAMESPACE,
+        data_converter=pydantic_data_converter,
+        lazy=lazy,
+    )
+
+
 @dataclass(frozen=True)
 class EngineSnapshot:
     """How the engine itself sees a session. `status` is the engine's word, in lower case."""
@@ -66,12 +76,7 @@ class SessionEngine:
         if key not in self._clients:
             if len(self._clients) > 8:
                 self._clients.clear()
-            self._clients[key] = await Client.connect(
-                address,
-                namespace=settings.DEXWEB_TEMPORAL_NAMESPACE,
-                data_converter=pydantic_data_converter,
-                lazy=True,
-            )
+            self._clients[key] = await connect(address, lazy=True)
         return self._clients[key]
 
     # RPCs -------------------------------------------------------------------------------------

@@ -8,7 +8,8 @@ from datetime import timedelta
 from temporalio.client import Client
 from temporalio.worker import Worker
 
-from dexweb.engine.client import SessionEngine, task_queue
+from dexweb.engine.client import connect, task_queue
+from dexweb.engine.embedded import engine_address
 from sessions_app.flow.session import SessionFlow
 from sessions_app.steps.call_tool import CallTool, reconcile_call
 from sessions_app.steps.record import record_facts
@@ -26,6 +27,8 @@ def build_worker(client: Client, pool: str, slots: int, tools: ToolPool) -> Work
         workflows=[SessionFlow],
         activities=[RunModel(tools).run, CallTool(tools).run, reconcile_call, record_facts],
         max_concurrent_activities=slots,
+        # How long a session waits for a killed worker that had it cached; people wait with it.
+        sticky_queue_schedule_to_start_timeout=timedelta(seconds=2),
         graceful_shutdown_timeout=GRACE,
         # A heartbeat's answer brings a cancellation; the default would hold it back for seconds.
         max_heartbeat_throttle_interval=timedelta(seconds=1),
@@ -38,7 +41,7 @@ async def serve(pool: str, slots: int, stop: asyncio.Event) -> None:
     from approvals_app.outbox import sweep_forever
 
     tools = ToolPool()
-    client = await SessionEngine().client()
+    client = await connect(engine_address())
     sweeper = asyncio.create_task(sweep_forever())
     try:
         async with build_worker(client, pool, slots, tools):

@@ -108,10 +108,14 @@ class SessionFlow:
         """Wait, idle, until there is a message (True) or the session is to end (False)."""
         causes = [self._last_step] if self._last_step else []
         turn = max(self._turn_number, 1)
+        if self._queue and self._stopping is None:
+            step = self._steps.new("AwaitMessage", turn, causes, status="completed")
+            self._last_step = step.step_id
+            return True
+        self._set_phase("idle")
         step = self._steps.new("AwaitMessage", turn, causes, status="waiting")
         self._last_step = step.step_id
-        if not self._queue and self._stopping is None:
-            self._set_phase("idle")
+        if self._stopping is None:
             await self._facts.flush()
             await workflow.wait_condition(lambda: bool(self._queue) or self._stopping is not None)
         if self._stopping is not None:
@@ -135,6 +139,7 @@ class SessionFlow:
         state, reason, self._last_step = await self._turn.run(self._last_step)
         if state == "canceled":
             reason = self._cancel_reason
+        self._set_phase("idle")
         self._facts.add(
             TurnEnded(
                 "turn_ended",

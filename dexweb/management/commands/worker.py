@@ -10,6 +10,7 @@ from dexweb.engine.worker import serve
 
 
 class Command(BaseCommand):
+    requires_system_checks = []
     help = "Run the Steps of sessions. SIGTERM or Ctrl-C stops it once running Steps had their grace."
 
     def add_arguments(self, parser: CommandParser) -> None:

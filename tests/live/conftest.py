@@ -1,0 +1,235 @@
+"""Sessions on the real engine, with real worker processes that a test may kill."""
+
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from asgiref.sync import async_to_sync
+from django.conf import settings
+from django.contrib.auth.models import Group, Permission, User
+from django.db import connection
+
+from approvals_app.decisions import decide
+from approvals_app.models import Decision, Interrupt, PermissionKey
+from dexweb.engine.client import SessionEngine
+from dexweb.engine.errors import DexwebError
+from sessions_app import actions
+from sessions_app.agents_yaml import load_agents
+from sessions_app.models import Session, ToolCall
+
+PATIENCE = 45.0
+HEARTBEAT = 2.0
+
+
+def until(reached: Callable[[], Any], what: str = "", patience: float = PATIENCE) -> Any:
+    """The first true answer of ``reached``; fails with ``what`` was waited for after a while."""
+    give_up = time.monotonic() + patience
+    while time.monotonic() < give_up:
+        answer = reached()
+        if answer:
+            return answer
+        time.sleep(0.03)
+    raise AssertionError(f"waited {patience:.0f} s in vain: {what or reached}")
+
+
+class WorkerProcess:
+    """A worker of its own, on the tests' database and engine."""
+
+    def __init__(self, pool: str = "default") -> None:
+        self.log = Path(settings.DEXWEB_VAR) / f"worker-{uuid.uuid4().hex[:6]}.log"
+        environment = {
+            **os.environ,
+            "DEXWEB_VAR": str(settings.DEXWEB_VAR),
+            "DATABASE_URL": database_url(),
+            "DEXWEB_TEMPORAL_ADDRESS": settings.DEXWEB_TEMPORAL_ADDRESS,
+        }
+        with self.log.open("wb") as output:
+            self.process = subprocess.Popen(
+                [sys.executable, "manage.py", "worker", "--pool", pool],
+                env=environment,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+        until(lambda: b"is ready" in self.log.read_bytes() or self.process.poll() is not None)
+        assert self.process.poll() is None, self.log.read_text()
+
+    def kill(self) -> None:
+        """As a crash would: no farewell, nothing flushed."""
+        self.process.kill()
+        self.process.wait()
+
+    def stop(self) -> int:
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+        try:
+            return self.process.wait(15)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            raise
+
+
+def database_url() -> str:
+    """The test database, as a child process finds it."""
+    name = connection.settings_dict["NAME"]
+    if connection.vendor == "sqlite":
+        return f"sqlite:///{name}"
+    given = connection.settings_dict
+    return f"postgres://{given['USER']}:{given['PASSWORD']}@{given['HOST']}:{given['PORT']}/{name}"
+
+
+@pytest.fixture
+def live(transactional_db: None, temporal_engine: Any, tmp_path: Path) -> Iterator["Live"]:
+    settings_heartbeat = settings.DEXWEB_HEARTBEAT_TIMEOUT
+    settings.DEXWEB_HEARTBEAT_TIMEOUT = HEARTBEAT
+    world = Live(tmp_path / "shop.sqlite3")
+    yield world
+    world.end()
+    settings.DEXWEB_HEARTBEAT_TIMEOUT = settings_heartbeat
+
+
+@dataclass
+class Live:
+    """What a test says to the world, and sees of it."""
+
+    shop: Path
+    workers: list[WorkerProcess] = field(default_factory=list)
+
+    def worker(self, pool: str = "default") -> WorkerProcess:
+        worker = WorkerProcess(pool)
+        self.workers.append(worker)
+        return worker
+
+    def person(self, name: str, *keys: str, operates: bool = True, sees: bool = True) -> User:
+        """A signed-up person who holds these permission keys."""
+        user = User.objects.create_user(name)
+        group = Group.objects.create(name=f"{name}'s")
+        names = ["view_session", "view_interrupt"] if sees else []
+        names += ["operate_session"] if operates else []
+        group.permissions.set(Permission.objects.filter(codename__in=names))
+        user.groups.add(group)
+        for key in keys:
+            PermissionKey.objects.get_or_create(key=key)[0].groups.add(group)
+        return User.objects.get(pk=user.pk)
+
+    def agent(
+        self,
+        script: list[dict[str, Any]] | None = None,
+        delay: str = "",
+        deadline: str = "30m",
+        timeout: str = "2m",
+        name: str = "desk",
+        more: str = "",
+    ) -> str:
+        """An agent with the shop's tools, on a script (or the refund desk without one)."""
+        import yaml
+
+        tools = {
+            "shop__lookup_order": {"effect": "read", "timeout": timeout},
+            "shop__search_policy": {"effect": "read"},
+            "shop__send_email": {"effect": "idempotent", "timeout": timeout},
+            "shop__issue_refund": {
+                "effect": "write",
+                "timeout": timeout,
+                "approval": {"permission": "refunds.approve", "risk": "high", "deadline": deadline},
+            },
+        }
+        env = {"SHOP_DB": str(self.shop), "SHOP_DELAY": delay}
+        command = ["python", "-m", "sessions_app.tools.shop"]
+        definition: dict[str, Any] = {
+            "model": "demo:script" if script else "demo:refund-desk",
+            "connections": ["shop"],
+            "tools": tools,
+            "settings": {"script": script, "word_delay": 0} if script else {"word_delay": 0},
+        }
+        load_agents(
+            yaml.safe_dump(
+                {
+                    "connections": {"shop": {"transport": "stdio", "command": command, "env": env}},
+                    "agents": {name: definition},
+                }
+            )
+        )
+        return name
+
+    def start(self, user: User, agent: str = "desk", message: str = "Order A-1042 came late.") -> Session:
+        return actions.start_session(
+            user, agent=agent, message=message, request_id=str(uuid.uuid4())
+        )
+
+    def ask(self, session: Session) -> Interrupt:
+        """The approval that the session waits for."""
+        return until(lambda: session.interrupts.pending().first(), f"an approval: {self.state(session)}")
+
+    def decide(
+        self, user: User, interrupt: Interrupt, verdict: str = "approve", reason: str = "", request_id: str = ""
+    ) -> Decision:
+        return decide(
+            user,
+            interrupt.pk,
+            verdict=verdict,
+            revision=interrupt.revision,
+            args_hash=interrupt.args_hash,
+            reason=reason or ("No." if verdict == "reject" else ""),
+            request_id=request_id or str(uuid.uuid4()),
+        )
+
+    def idle(self, session: Session, turn: int = 1) -> Session:
+        """The session once its turn has ended."""
+
+        def reached() -> bool:
+            session.refresh_from_db()
+            return session.phase == "idle" and session.turn >= turn and not session.turns.filter(state="running").exists()
+
+        until(reached, f"idle: {self.state(session)}")
+        return session
+
+    def call(self, session: Session, tool: str) -> ToolCall:
+        return session.calls.get(tool=f"shop__{tool}")
+
+    def begun(self, session: Session, tool: str, table: str) -> None:
+        """Wait until the tool is at work: the shop itself has written that it was called."""
+        until(lambda: self.ledger(table), f"{tool} to begin: {self.state(session)}")
+
+    def ledger(self, table: str) -> list[tuple[Any, ...]]:
+        """The rows of the shop's own books."""
+        if not self.shop.exists():
+            return []
+        with closing(sqlite3.connect(self.shop)) as shop:
+            try:
+                return shop.execute(f"SELECT * FROM {table}").fetchall()
+            except sqlite3.OperationalError:
+                return []
+
+    def state(self, session: Session) -> str:
+        session.refresh_from_db()
+        steps = [f"{s.step_id}={s.status}/{s.outcome} {s.detail}" for s in session.steps.all()]
+        return f"{session.status}/{session.phase} {steps}"
+
+    def end(self) -> None:
+        for session in Session.objects.filter(status="running"):
+            try:
+                async_to_sync(SessionEngine().terminate)(session.pk, "the test is over")
+            except DexwebError:
+                pass
+        for worker in self.workers:
+            if worker.process.poll() is None:
+                worker.kill()
+
+
+def assert_stream_is_whole(session: Session) -> None:
+    """Every event once, in order; what is missing was for live viewers only."""
+    numbers = list(session.events.order_by("seq").values_list("seq", flat=True))
+    assert numbers == sorted(set(numbers))
+    session.refresh_from_db()
+    assert numbers[-1] <= session.last_seq
