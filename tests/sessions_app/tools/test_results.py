@@ -2,12 +2,23 @@ from decimal import Decimal
 from pathlib import Path
 
 import pytest
+import pytest_asyncio
 
 from sessions_app.tools import results
-from sessions_app.tools.mcp import ConnectionSpec
+from sessions_app.tools.mcp import ConnectionSpec, ToolPool
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 SERVER = Path(__file__).with_name("odd_server.py")
 SECRET = "odd-key-abcdef-987654"
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def pool():
+    """One for all these tests, so that the server is started once for each spec."""
+    pool = ToolPool()
+    yield pool
+    await pool.aclose()
 
 
 def odd(**options) -> ConnectionSpec:
@@ -73,10 +84,9 @@ async def test_a_tool_named_as_no_provider_takes_it_gets_a_name_they_take(pool):
     (tool,) = [each for each in await pool.list_tools(odd()) if each.tool.startswith("with.dots")]
     assert len(tool.name) <= 64
     assert tool.name.replace("_", "").replace("-", "").isalnum()
-    await pool.aclose()
-    fresh = type(pool)()
-    assert "found" in (await fresh.call_tool(odd(), tool.name, {}, "c")).text
-    await fresh.aclose()
+    assert "found" in (await pool.call_tool(odd(), tool.name, {}, "c")).text
+    fresh = odd(env={"MODE": "never listed"})
+    assert "found" in (await pool.call_tool(fresh, tool.name, {}, "c")).text
 
 
 @pytest.mark.parametrize("value", [12345678901234567890123, Decimal("7")])
