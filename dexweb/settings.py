@@ -95,7 +95,8 @@ if DATABASES["default"]["ENGINE"].endswith("sqlite3"):
 else:
     # One pool per process; a persistent connection per thread would grow without bound under ASGI.
     DATABASES["default"]["CONN_MAX_AGE"] = 0
-    DATABASES["default"]["OPTIONS"] = {"pool": {"min_size": 1, "max_size": 8, "timeout": 10}}
+    options = DATABASES["default"].setdefault("OPTIONS", {})  # the URL's own, like sslmode
+    options["pool"] = {"min_size": 1, "max_size": 8, "timeout": 10}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 CACHES = {
