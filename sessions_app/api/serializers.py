@@ -235,7 +235,8 @@ class EventPageSerializer(serializers.Serializer[Any]):
 
 class StartSessionSerializer(StrictSerializer):
     agent = serializers.CharField(max_length=60)
-    message = serializers.CharField(trim_whitespace=False)
+    # Blank and too long are the action's to judge, in the words that every surface has.
+    message = serializers.CharField(trim_whitespace=False, allow_blank=True)
     title = serializers.CharField(max_length=200, required=False, allow_blank=True, default="")
     labels = serializers.DictField(
         child=serializers.CharField(max_length=200), required=False, default=dict
@@ -257,7 +258,6 @@ class StartSessionSerializer(StrictSerializer):
 
 
 class SendMessageSerializer(StrictSerializer):
-    # Blank and too long are the Flow's to judge: its words are the same everywhere.
     text = serializers.CharField(trim_whitespace=False, allow_blank=True)
 
 
