@@ -23,7 +23,7 @@ SECRET = "shop-key-abcdef-987654"
 REFUND = {"order_id": "A-1042", "amount": 10, "currency": "EUR", "reason": "late"}
 
 
-async def eventually(condition, within: float = 5.0) -> None:
+async def eventually(condition, within: float = 20.0) -> None:
     end = time.monotonic() + within
     while not condition():
         assert time.monotonic() < end, "it never came"
