@@ -3,16 +3,19 @@
 from typing import Any
 
 from django.contrib.auth import views
+from django.contrib.auth.decorators import login_not_required
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import render
 from django.urls import path
+from django.utils.decorators import method_decorator
 
 
+@method_decorator(login_not_required, name="dispatch")
 class LoginView(views.LoginView):
     redirect_authenticated_user = True
 
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
-        """A fragment asked for by somebody signed out gets a notice, not this form inside a page."""
+        """A fragment asked for by somebody signed out gets a notice, not this form in it."""
         if request.htmx:
             return signed_out(request)
         return super().dispatch(request, *args, **kwargs)

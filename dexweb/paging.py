@@ -34,7 +34,7 @@ def read_limit(text: str, default: int = LIMIT) -> int:
 
 
 def keyset_page(rows: "QuerySet[Row]", order: Order, cursor: str, limit: int) -> "Page[Row]":
-    """The page at ``cursor``. ``order``, like ``("-updated_at", "-id")``, ends in a unique field."""
+    """The page at ``cursor``. ``order``, like ``("-updated_at", "-id")``, ends in a unique one."""
     place = _read(cursor, len(order))
     backward = place is not None and place[0]
     way = [_turned(name) for name in order] if backward else list(order)

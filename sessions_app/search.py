@@ -61,6 +61,11 @@ class SessionFilters:
     def __bool__(self) -> bool:
         return bool(self.q or self.status or self.phase or self.agent or self.flags)
 
+    @property
+    def narrowed(self) -> int:
+        """How many of the folded fields are set."""
+        return sum(map(bool, (self.status, self.phase, self.agent)))
+
     def query(self, **changes: Any) -> str:
         """The address's query for these filters, from the first page; ``changes`` go over them."""
         values: dict[str, Any] = {

@@ -118,7 +118,7 @@ def _relative(age: timedelta) -> str:
 
 @register.filter
 def left(deadline: datetime) -> str:
-    """The time until ``deadline`` on a clock: 11:42, 1:02:33, 3 d 4 h (countdown.js says the same)."""
+    """The time until ``deadline`` on a clock: 11:42, 1:02:33, 3 d 4 h (as countdown.js)."""
     seconds = max(0, math.ceil((deadline - timezone.now()).total_seconds()))
     hours, minutes = seconds // 3600, seconds % 3600 // 60
     if hours >= 24:
