@@ -99,7 +99,7 @@ class Supervisor:
                 return
             if time.monotonic() >= until:
                 words = "\n".join(_words(child) for child in self.children)
-                raise CannotStart(f"Gave up after {limit:.0f} seconds: {what} not yet.\n{words}")
+                raise CannotStart(f"Gave up after {limit:.0f} seconds, before {what}.\n{words}")
             time.sleep(LOOK_EVERY)
 
     def watch(self) -> None:
