@@ -1,0 +1,313 @@
+"""A session's rows as a conversation: turns of messages, model calls and tool calls. Pure."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any, Protocol
+
+from sessions_app.graph.model import GraphStep
+from sessions_app.graph.text import shorten
+from sessions_app.graph.words import State, duration_words, state_of
+from sessions_app.state_words import outcome_words, step_words
+
+# One long text must not fill the page, nor many the answer; the step panel has all of it.
+TEXT_SHOWN = 6_000
+TEXT_BUDGET = 120_000
+TEXT_BEYOND_BUDGET = 300
+ARGS_SHOWN = 90
+# Model calls of one turn that are shown before somebody asks for all of them.
+SPOKEN_SHOWN = 12
+
+ASKING = frozenset({"AwaitToolApproval", "AwaitAnswer"})
+ENDED = frozenset({"completed", "failed", "canceled"})
+
+
+class StepRow(Protocol):
+    """A Step with what a conversation needs; `text` may be cut to TEXT_SHOWN + 1 characters."""
+
+    step_id: str
+    type: str
+    turn: int
+    status: str
+    outcome: str
+    attempt: int
+    call_id: str
+    tool: str
+    detail: str
+    text: str
+    model: str
+    next_attempt_at: datetime | None
+    started_at: datetime | None
+    ended_at: datetime | None
+
+
+class CallRow(Protocol):
+    """A ToolCall; `args_start` and `words_start` are the first characters of its long texts."""
+
+    call_id: str
+    model_step: str
+    turn: int
+    tool: str
+    effect: str
+    outcome: str
+    args_start: str
+    words_start: str
+    started_at: datetime | None
+    ended_at: datetime | None
+
+
+class MessageRow(Protocol):
+    message_id: str
+    text: str
+    author_name: str
+    state: str
+    turn: int | None
+    created_at: datetime
+
+
+class TurnRow(Protocol):
+    number: int
+    state: str
+    detail: str
+    started_at: datetime
+    ended_at: datetime | None
+
+
+@dataclass(frozen=True)
+class Said:
+    """A person's message. `cut`: there is more of it."""
+
+    message_id: str
+    author: str
+    text: str
+    at: datetime
+    cut: bool = False
+    kind: str = "said"
+
+
+@dataclass(frozen=True)
+class Call:
+    """One tool call as a line; `step_id` is the Step that tells most about it."""
+
+    call_id: str
+    step_id: str
+    tool: str
+    args: str
+    state: State
+    words: str
+    why: str
+    time: str
+
+
+@dataclass(frozen=True)
+class Spoken:
+    """One model call: its words (`live` while they are still coming), its error, and its calls."""
+
+    step_id: str
+    model: str
+    text: str
+    state: State
+    live: bool
+    error: str
+    calls: tuple[Call, ...]
+    at: datetime | None
+    cut: bool = False
+    kind: str = "spoken"
+
+
+@dataclass(frozen=True)
+class TurnItems:
+    """A turn. `hidden` says how many model calls before the shown ones are left out."""
+
+    number: int
+    state: str
+    note: str
+    started_at: datetime | None
+    items: tuple[Said | Spoken, ...]
+    hidden: int = 0
+
+
+@dataclass
+class _Budget:
+    left: int = TEXT_BUDGET
+
+    def cut(self, text: str) -> tuple[str, bool]:
+        room = TEXT_SHOWN if self.left > 0 else TEXT_BEYOND_BUDGET
+        self.left -= min(len(text), room)
+        return text[:room], len(text) > room
+
+
+@dataclass(frozen=True)
+class Rows:
+    """What was read for some turns; `partial` maps a Step to the text it has streamed so far."""
+
+    turns: Sequence[TurnRow]
+    messages: Sequence[MessageRow]
+    steps: Sequence[StepRow]
+    calls: Sequence[CallRow]
+    partial: Mapping[str, str] = field(default_factory=dict)
+
+
+def build(rows: Rows, *, whole: bool = False) -> list[TurnItems]:
+    """The turns in their order, each with its items in theirs. `whole` leaves nothing out."""
+    budget = _Budget()
+    said = _grouped(rows.messages, lambda message: message.turn)
+    steps = _grouped(rows.steps, lambda step: step.turn)
+    calls = _grouped(rows.calls, lambda call: call.model_step)
+    by_call = _grouped(rows.steps, lambda step: step.call_id)
+    built = []
+    # Newest first, so that the budget is spent on what people came to read.
+    for turn in sorted(rows.turns, key=lambda turn: turn.number, reverse=True):
+        models = [step for step in steps[turn.number] if step.type == "RunModel"]
+        shown = models if whole else models[-SPOKEN_SHOWN:]
+        spoken = [
+            _spoken(step, calls[step.step_id], by_call, rows.partial, budget)
+            for step in reversed(shown)
+        ]
+        messages = [_said(message, budget) for message in said[turn.number]]
+        built.append(
+            TurnItems(
+                number=turn.number,
+                state=turn.state,
+                note=_note(turn),
+                started_at=turn.started_at,
+                items=(*messages, *reversed(spoken)),
+                hidden=len(models) - len(shown),
+            )
+        )
+    return built[::-1]
+
+
+def queue(messages: Iterable[MessageRow]) -> list[Said]:
+    """The messages that no turn has taken in yet."""
+    budget = _Budget()
+    return [_said(message, budget) for message in messages if message.state == "queued"]
+
+
+def args_words(text: str) -> str:
+    """Arguments on one line: the values of an object, exact to the digit, or the JSON's start."""
+    try:
+        value = json.loads(text, parse_float=str)
+    except (ValueError, RecursionError):
+        return shorten(" ".join(text.split()), ARGS_SHOWN)
+    if not isinstance(value, dict):
+        return shorten(" ".join(text.split()), ARGS_SHOWN)
+    return shorten(" · ".join(filter(None, map(_value_words, value.values()))), ARGS_SHOWN)
+
+
+def tool_words(tool: str) -> str:
+    """A tool's own name, without its connection's."""
+    return tool.partition("__")[2] or tool
+
+
+def call_state(call: CallRow, steps: Sequence[StepRow]) -> tuple[State, str]:
+    """How a call stands: by its outcome, else by the Step of it that moves now."""
+    if call.outcome:
+        state = state_of(_as_graph_step("CallTool", "completed", call.outcome))
+        return state, outcome_words(call.outcome).words.lower()
+    step = _telling(steps)
+    if step is None:
+        return "off", "planned"
+    if step.type in ASKING and step.status == "waiting":
+        asked = "approval" if step.type == "AwaitToolApproval" else "an answer"
+        return "act", f"waits for {asked}"
+    if step.status in ENDED:
+        return "run", "about to run"
+    state = state_of(_as_graph_step(step.type, step.status, step.outcome))
+    return state, step_words(step).words.lower()
+
+
+def _spoken(
+    step: StepRow,
+    calls: Sequence[CallRow],
+    by_call: Mapping[str, list[StepRow]],
+    partial: Mapping[str, str],
+    budget: _Budget,
+) -> Spoken:
+    live = step.status not in ENDED
+    text, cut = budget.cut(step.text or (partial.get(step.step_id, "") if live else ""))
+    return Spoken(
+        step_id=step.step_id,
+        model=step.model,
+        text=text,
+        cut=cut,
+        live=live,
+        state=state_of(_as_graph_step(step.type, step.status, step.outcome)),
+        error=_error(step),
+        calls=tuple(_call(call, by_call[call.call_id]) for call in calls),
+        at=step.ended_at or step.started_at,
+    )
+
+
+def _error(step: StepRow) -> str:
+    if step.status == "failed":
+        return step.detail or "The model call failed."
+    if step.status == "canceled":
+        return step.detail or "Canceled before it was finished."
+    if step.next_attempt_at and step.status not in ENDED:
+        return f"Trying again, attempt {step.attempt}. {step.detail}".strip()
+    return ""
+
+
+def _call(call: CallRow, steps: Sequence[StepRow]) -> Call:
+    state, words = call_state(call, steps)
+    step = _telling(steps)
+    span = call.ended_at - call.started_at if call.started_at and call.ended_at else None
+    return Call(
+        call_id=call.call_id,
+        step_id=step.step_id if step else call.model_step,
+        tool=tool_words(call.tool),
+        args=args_words(call.args_start),
+        state=state,
+        words=words,
+        why=call.words_start if call.outcome not in ("", "completed") else "",
+        time=_time(span),
+    )
+
+
+def _telling(steps: Sequence[StepRow]) -> StepRow | None:
+    """The Step of a call that tells most: the open one, else the tool's own, else the last."""
+    if not steps:
+        return None
+    still_open = [step for step in steps if step.status not in ENDED and step.status != "planned"]
+    if still_open:
+        return still_open[-1]
+    return next((step for step in reversed(steps) if step.type.startswith("Call")), steps[-1])
+
+
+def _said(message: MessageRow, budget: _Budget) -> Said:
+    text, cut = budget.cut(message.text)
+    author = message.author_name or "Somebody"
+    return Said(message.message_id, author, text, message.created_at, cut)
+
+
+def _note(turn: TurnRow) -> str:
+    words = {"canceled": "This turn was canceled", "failed": "This turn failed"}.get(turn.state, "")
+    return f"{words}: {turn.detail}" if words and turn.detail else words
+
+
+def _value_words(value: Any) -> str:
+    if isinstance(value, str):
+        return " ".join(value.split())
+    if value is None:
+        return ""
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _time(span: timedelta | None) -> str:
+    return duration_words(span) if span is not None else ""
+
+
+def _as_graph_step(type: str, status: str, outcome: str) -> GraphStep:
+    return GraphStep("", type, status, 0, (), outcome=outcome)
+
+
+def _grouped(rows: Iterable[Any], key: Any) -> defaultdict[Any, list[Any]]:
+    groups: defaultdict[Any, list[Any]] = defaultdict(list)
+    for row in rows:
+        groups[key(row)].append(row)
+    return groups

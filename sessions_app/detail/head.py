@@ -1,0 +1,74 @@
+"""The head of a session's page, and what waits for a person in it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from approvals_app.models import Interrupt
+from approvals_app.rules import permission_keys
+from sessions_app.detail.words import session_standing
+from sessions_app.models import Session
+from sessions_app.state_words import StateWords
+
+WAITING_READ = 50
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """One open approval; `mine`: the person who looks may decide it."""
+
+    interrupt: Interrupt
+    mine: bool
+
+
+@dataclass(frozen=True)
+class Head:
+    """`operates`: the person who looks may send, cancel and stop."""
+
+    session: Session
+    standing: StateWords
+    waiting: list[Waiting]
+    operates: bool
+    tokens: int
+
+    @property
+    def turn_runs(self) -> bool:
+        return self.session.open and self.session.phase != Session.Phase.IDLE
+
+
+def head_of(session: Session, user: object, now: datetime) -> Head:
+    """What the head shows ``user``. Two queries, one of them only while something waits."""
+    waiting = _waiting(session, user) if session.open else []
+    deadline = waiting[0].interrupt.deadline if waiting else None
+    return Head(
+        session=session,
+        standing=session_standing(session, deadline, now),
+        waiting=waiting,
+        operates=user.has_perm("sessions_app.operate_session"),  # type: ignore[attr-defined]
+        tokens=session.input_tokens + session.output_tokens,
+    )
+
+
+def _waiting(session: Session, user: object) -> list[Waiting]:
+    """Open approvals, the nearest deadline first."""
+    if not user.has_perm("approvals_app.view_interrupt"):  # type: ignore[attr-defined]
+        return []
+    found = list(
+        Interrupt.objects.pending()
+        .filter(session=session)
+        .only("id", "step_id", "tool", "deadline", "permission", "risk")[:WAITING_READ]
+    )
+    keys = permission_keys(user) if found else None  # type: ignore[arg-type]
+    return [Waiting(one, keys is None or one.permission in keys) for one in found]
+
+
+def first_to_show(session: Session, waiting: list[Waiting]) -> str:
+    """The Step that the panel opens with: what this person may decide, what waits, what moves."""
+    mine = next((one for one in waiting if one.mine), None)
+    if mine or waiting:
+        return (mine or waiting[0]).interrupt.step_id
+    newest = session.steps.exclude(type__in=["AwaitMessage", "ResumeTurn"])
+    running = newest.filter(status__in=["active", "scheduled", "waiting"]).order_by("-position")
+    step = running.values_list("step_id", flat=True).first()
+    return step or newest.order_by("-position").values_list("step_id", flat=True).first() or ""

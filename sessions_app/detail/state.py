@@ -1,0 +1,52 @@
+"""The State tab: what is known of a session beyond its Steps."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+
+from sessions_app.flow.state import Limits
+from sessions_app.models import Session, Turn
+
+
+@dataclass(frozen=True)
+class SessionState:
+    """`settings` is the newest turn's, as JSON text, "" before the first model call of it."""
+
+    turn: Turn | None
+    settings: str
+    labels: list[tuple[str, str]]
+    limits: list[tuple[str, str]]
+    raw: str
+
+
+def state_of_session(session: Session) -> SessionState:
+    turn = session.turns.order_by("-number").first()
+    settings = (
+        json.dumps(turn.settings, ensure_ascii=False, indent=2) if turn and turn.settings else ""
+    )
+    return SessionState(
+        turn=turn,
+        settings=settings,
+        labels=sorted((str(name), str(value)) for name, value in session.labels.items()),
+        limits=_limits(Limits()),
+        raw=json.dumps(_raw(session), ensure_ascii=False, indent=2, default=str),
+    )
+
+
+def _raw(session: Session) -> dict[str, object]:
+    fields = [field.attname for field in session._meta.concrete_fields]
+    return {name: getattr(session, name) for name in fields}
+
+
+def _limits(limits: Limits) -> list[tuple[str, str]]:
+    """The bounds that every session starts with, in words."""
+    return [
+        ("Model calls a turn", f"{limits.model_calls_per_turn}"),
+        ("Parallel tool calls", f"{limits.parallel_calls}"),
+        ("Message", f"{limits.message_bytes // 1024} KiB"),
+        ("Tries of a model call", f"{limits.model_attempts}"),
+        ("Tries of a tool that may be retried", f"{limits.tool_attempts}"),
+        ("Model call at most", f"{limits.model_timeout:g} s"),
+        ("New run after", f"{limits.continue_events:,} entries of history"),
+    ]

@@ -1,0 +1,210 @@
+"""One Step in full, as the panel at the side shows it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db.models.functions import Left, Length
+
+from approvals_app.models import Interrupt
+from sessions_app.conversation import tool_words
+from sessions_app.detail.turns import graph_step
+from sessions_app.detail.words import EFFECT_WORDS, TYPE_WORDS
+from sessions_app.graph.words import State, duration_words, state_of
+from sessions_app.models import Session, Step, ToolCall
+from sessions_app.state_words import step_words
+
+VALUE_SHOWN = 16 * 1024
+# What the raw download offers, and where it is kept.
+RAW_OF_STEP = {"text": "text", "reasoning": "reasoning", "response": "response", "detail": "detail"}
+RAW_OF_CALL = {"args": "args", "result": "result", "words": "words"}
+CALLS_LISTED = 50
+
+
+@dataclass(frozen=True)
+class Value:
+    """The first characters of a text; `size` counts all, `what` names it for the download."""
+
+    what: str
+    title: str
+    shown: str
+    size: int
+    prose: bool = False
+
+    @property
+    def cut(self) -> bool:
+        return self.size > len(self.shown)
+
+
+@dataclass(frozen=True)
+class AskedCall:
+    """A call that a model Step asked for."""
+
+    call_id: str
+    tool: str
+    outcome: str
+
+
+@dataclass(frozen=True)
+class StepPanel:
+    """Everything about one Step. `times` are (name, moment) pairs; a moment may be missing."""
+
+    step: Step
+    title: str
+    about: str
+    state: State
+    words: str
+    time: str
+    waited: str
+    effect: str
+    decided: str
+    times: list[tuple[str, datetime | None]]
+    values: list[Value]
+    asked: list[AskedCall]
+    siblings: list[Step]
+    call: ToolCall | None
+    interrupt: Interrupt | None
+
+
+def panel(session: Session, step_id: str, now: datetime) -> StepPanel | None:
+    """The Step with this id, or None. Four queries at most, whatever it holds."""
+    step = (
+        session.steps.filter(step_id=step_id)
+        .defer("text", "reasoning", "response")
+        .annotate(**_starts("text", "reasoning"))
+        .first()
+    )
+    if step is None:
+        return None
+    call = _call(session, step)
+    interrupt = _interrupt(session, step)
+    asked = _asked(session, step)
+    return StepPanel(
+        step=step,
+        title=tool_words(step.tool) or step.step_id,
+        about=TYPE_WORDS.get(step.type, step.type),
+        state=state_of(graph_step(step)),
+        words=step_words(step).words,
+        time=_span(step.started_at, step.ended_at or (now if _is_open(step) else None)),
+        waited=_span(step.scheduled_at, step.started_at),
+        effect=EFFECT_WORDS.get(call.effect, call.effect) if call else "",
+        decided=_decided(step, asked),
+        times=_times(step),
+        values=_values(step, call),
+        asked=asked[:CALLS_LISTED],
+        siblings=_siblings(session, step),
+        call=call,
+        interrupt=interrupt,
+    )
+
+
+def raw(session: Session, step_id: str, what: str) -> str | None:
+    """One value of a Step in full, as text; None when there is no such Step or value."""
+    step = session.steps.filter(step_id=step_id).only("call_id", *RAW_OF_STEP.values()).first()
+    if step is None:
+        return None
+    if what in RAW_OF_STEP:
+        return _as_text(getattr(step, RAW_OF_STEP[what]))
+    if what in RAW_OF_CALL and step.call_id:
+        field = RAW_OF_CALL[what]
+        call = session.calls.filter(call_id=step.call_id).only(field).first()
+        return getattr(call, field) if call else None
+    return None
+
+
+def _as_text(value: Any) -> str | None:
+    if value is None or isinstance(value, str):
+        return value
+    return json.dumps(value, ensure_ascii=False, indent=2)
+
+
+def _starts(*names: str) -> dict[str, Any]:
+    starts = {f"{name}_start": Left(name, VALUE_SHOWN) for name in names}
+    sizes = {f"{name}_size": Length(name) for name in names}
+    return {**starts, **sizes}
+
+
+def _call(session: Session, step: Step) -> ToolCall | None:
+    if not step.call_id:
+        return None
+    return (
+        session.calls.filter(call_id=step.call_id)
+        .defer("args", "result", "words")
+        .annotate(**_starts("args", "result", "words"))
+        .first()
+    )
+
+
+def _interrupt(session: Session, step: Step) -> Interrupt | None:
+    if step.type not in ("AwaitToolApproval", "AwaitAnswer"):
+        return None
+    return Interrupt.objects.for_list().filter(session=session, step_id=step.step_id).first()
+
+
+def _asked(session: Session, step: Step) -> list[AskedCall]:
+    if step.type != "RunModel":
+        return []
+    rows = session.calls.filter(model_step=step.step_id).order_by("position")
+    return [
+        AskedCall(call_id, tool_words(tool), outcome)
+        for call_id, tool, outcome in rows.values_list("call_id", "tool", "outcome")
+    ]
+
+
+def _siblings(session: Session, step: Step) -> list[Step]:
+    """The other Steps of the same call: its approval, its run, the record of its failure."""
+    if not step.call_id:
+        return []
+    others = session.steps.filter(call_id=step.call_id).exclude(step_id=step.step_id)
+    return list(others.only("step_id", "type").order_by("position"))
+
+
+def _decided(step: Step, asked: list[AskedCall]) -> str:
+    if step.type != "RunModel" or step.status != Step.Status.COMPLETED:
+        return ""
+    if not asked:
+        return "Answered"
+    return "Asked for 1 tool call" if len(asked) == 1 else f"Asked for {len(asked)} tool calls"
+
+
+def _values(step: Step, call: ToolCall | None) -> list[Value]:
+    values = []
+    if call is not None:
+        values.append(Value("args", "Arguments", call.args_start, call.args_size))
+        if step.type != "AwaitToolApproval":
+            values.append(Value("result", "Result", call.result_start, call.result_size))
+            values.append(
+                Value("words", "What the model was told", call.words_start, call.words_size)
+            )
+    values.append(Value("text", "What the model said", step.text_start, step.text_size, prose=True))
+    values.append(Value("reasoning", "Reasoning", step.reasoning_start, step.reasoning_size))
+    shown = [value for value in values if value.size]
+    # The same words twice tell nothing more.
+    return [value for value in shown if value.what != "words" or not _said_by(value, shown)]
+
+
+def _said_by(words: Value, values: list[Value]) -> bool:
+    return any(value.what == "result" and value.shown == words.shown for value in values)
+
+
+def _times(step: Step) -> list[tuple[str, datetime | None]]:
+    moments = [
+        ("Scheduled", step.scheduled_at),
+        ("Started", step.started_at),
+        ("Next attempt", step.next_attempt_at if _is_open(step) else None),
+        ("Ended", step.ended_at),
+    ]
+    return [(name, at) for name, at in moments if at]
+
+
+def _is_open(step: Step) -> bool:
+    return step.status in (Step.Status.ACTIVE, Step.Status.WAITING, Step.Status.SCHEDULED)
+
+
+def _span(start: datetime | None, end: datetime | None) -> str:
+    if start is None or end is None or end < start:
+        return ""
+    return duration_words(end - start) if end - start > timedelta(0) else ""

@@ -1,0 +1,201 @@
+// The drawings of a session's turns: zoom, pan, selection, and the state of a node as it changes.
+// A change of state is one class; a drawing is fetched again only when Steps came.
+import { load, paced, replace } from "./fragments.js";
+
+const STATES = ["s-ok", "s-run", "s-act", "s-bad", "s-odd", "s-off"];
+const CLOSEST = 2.5;
+const FARTHEST = 0.25;
+const USUAL = 1.15;
+
+const nodeId = (step) => `step-${step.replace(/[^A-Za-z0-9-]/g, (char) => `_${char.codePointAt(0).toString(16)}_`)}`;
+const stepOf = (node) => node.id.slice(5).replace(/_([0-9a-f]+)_/g, (_, code) => String.fromCodePoint(parseInt(code, 16)));
+
+export function graphView({ select }) {
+  let zoom;
+  let chosen = { step: "", byHand: false };
+  const canvas = () => document.getElementById("canvas");
+  const strip = () => document.getElementById("strip");
+  const drawings = () => [...(strip()?.querySelectorAll("svg.graph") ?? [])];
+
+  const natural = (svg) => svg.viewBox.baseVal;
+
+  function fitting() {
+    const widest = Math.max(...drawings().map((svg) => natural(svg).width), 1);
+    return Math.min(USUAL, Math.max(0.8, (canvas().clientWidth - 48) / widest));
+  }
+
+  function size() {
+    for (const svg of drawings()) {
+      svg.setAttribute("width", natural(svg).width * zoom);
+      svg.setAttribute("height", natural(svg).height * zoom);
+    }
+  }
+
+  function zoomTo(next, at) {
+    const box = canvas();
+    const from = zoom;
+    zoom = Math.min(CLOSEST, Math.max(FARTHEST, next));
+    const x = at?.x ?? box.clientWidth / 2;
+    const y = at?.y ?? box.clientHeight / 2;
+    const [left, top] = [box.scrollLeft + x, box.scrollTop + y];
+    size();
+    box.scrollLeft = left * (zoom / from) - x;
+    box.scrollTop = top * (zoom / from) - y;
+  }
+
+  function dress() {
+    for (const node of strip()?.querySelectorAll("svg .node") ?? []) {
+      node.setAttribute("tabindex", "0");
+      node.setAttribute("role", "button");
+      node.setAttribute("aria-label", node.querySelector("title")?.textContent ?? node.id);
+    }
+    drawings().forEach((svg) => svg.setAttribute("role", "group"));
+    zoom ??= fitting();
+    size();
+    mark();
+  }
+
+  function mark() {
+    const box = strip();
+    if (!box) return;
+    box.querySelectorAll(".node.sel").forEach((node) => {
+      node.classList.remove("sel");
+      node.removeAttribute("aria-pressed");
+    });
+    const node = chosen.step ? box.querySelector(`#${CSS.escape(nodeId(chosen.step))}`) : null;
+    node?.classList.add("sel");
+    node?.setAttribute("aria-pressed", "true");
+    box.classList.toggle("dimmed", Boolean(node && chosen.byHand));
+  }
+
+  function choose(step, byHand) {
+    chosen = { step, byHand };
+    mark();
+    const node = strip()?.querySelector(".node.sel");
+    if (node && !byHand) node.scrollIntoView({ block: "nearest", inline: "nearest" });
+  }
+
+  async function fetchAgain() {
+    const box = canvas();
+    if (!box) return;
+    const fresh = await load(box.dataset.graph);
+    if (!fresh || !canvas()) return;
+    const place = [box.scrollLeft, box.scrollTop];
+    const part = fresh.querySelector("article.part");
+    const old = part && document.getElementById(part.id);
+    if (old?.matches("article")) {
+      replace(old, part);
+    } else {
+      // A new part: those that a person has opened stay open.
+      for (const line of fresh.querySelectorAll("[data-folded]")) {
+        const open = document.getElementById(line.id);
+        if (open?.matches("article.part[data-by-hand]")) line.replaceWith(open);
+      }
+      strip().replaceChildren(fresh);
+      window.htmx?.process(strip());
+    }
+    dress();
+    [box.scrollLeft, box.scrollTop] = place;
+  }
+
+  const soon = paced(fetchAgain, 500);
+  const calmly = paced(fetchAgain, 2000);
+
+  function stateOf({ type, status, outcome }) {
+    const rules = JSON.parse(canvas().dataset.states);
+    if (rules.outcome[outcome]) return rules.outcome[outcome];
+    if (status === "waiting") return rules.waiting[type] ?? "run";
+    return rules.status[status] ?? "off";
+  }
+
+  function hear(event) {
+    if (event.type !== "step.changed" || !canvas()) return;
+    const node = document.getElementById(nodeId(event.payload.step_id));
+    if (!node?.classList.contains("node")) return soon();
+    node.classList.remove(...STATES);
+    node.classList.add(`s-${stateOf(event.payload)}`);
+    // The words below a name, the legend and the times follow at leisure.
+    calmly();
+  }
+
+  document.addEventListener("click", (event) => {
+    const button = event.target.closest("[data-zoom]");
+    if (button && canvas()) {
+      const to = { in: () => zoom * 1.2, out: () => zoom / 1.2, fit: fitting }[button.dataset.zoom];
+      return zoomTo(to());
+    }
+    const fold = event.target.closest(".part-fold");
+    if (fold) {
+      const open = fold.getAttribute("aria-expanded") !== "true";
+      fold.setAttribute("aria-expanded", open);
+      document.getElementById(fold.getAttribute("aria-controls")).hidden = !open;
+      return undefined;
+    }
+    const node = event.target.closest("#strip .node");
+    if (node) {
+      event.preventDefault();
+      return select(stepOf(node));
+    }
+    if (event.target.closest("#canvas") && !event.target.closest("a, button") && !moved) choose(chosen.step, false);
+    return undefined;
+  });
+
+  document.addEventListener("keydown", (event) => {
+    const node = event.target.closest?.("#strip svg .node");
+    if (node && (event.key === "Enter" || event.key === " ")) {
+      event.preventDefault();
+      select(stepOf(node));
+    }
+  });
+
+  let drag;
+  let moved = false;
+  document.addEventListener("pointerdown", (event) => {
+    moved = false;
+    if (event.pointerType !== "mouse" || event.button || !event.target.closest("#canvas") || event.target.closest("a, button, .node, .legend")) return;
+    const box = canvas();
+    drag = { x: event.clientX + box.scrollLeft, y: event.clientY + box.scrollTop, from: [event.clientX, event.clientY] };
+  });
+  document.addEventListener("pointermove", (event) => {
+    if (!drag) return;
+    const box = canvas();
+    moved ||= Math.hypot(event.clientX - drag.from[0], event.clientY - drag.from[1]) > 4;
+    if (!moved) return;
+    event.preventDefault();
+    box.classList.add("panning");
+    box.scrollLeft = drag.x - event.clientX;
+    box.scrollTop = drag.y - event.clientY;
+  });
+  document.addEventListener("pointerup", () => {
+    drag = undefined;
+    canvas()?.classList.remove("panning");
+  });
+  document.addEventListener("wheel", (event) => {
+    const box = event.target.closest?.("#canvas");
+    if (!box || !(event.ctrlKey || event.metaKey)) return;
+    event.preventDefault();
+    const { left, top } = box.getBoundingClientRect();
+    zoomTo(zoom * Math.exp(-event.deltaY / 300), { x: event.clientX - left, y: event.clientY - top });
+  }, { passive: false });
+
+  document.addEventListener("htmx:afterSettle", (event) => {
+    const part = event.detail.elt?.closest?.("#strip");
+    if (!part) return;
+    event.detail.elt.querySelectorAll?.("article.part").forEach((opened) => { opened.dataset.byHand = "1"; });
+    if (event.detail.elt.matches("article.part")) event.detail.elt.dataset.byHand = "1";
+    dress();
+  });
+
+  return {
+    hear,
+    choose,
+    refresh: soon,
+    /** After the tab came into view: everything about the drawing is set anew. */
+    shown() {
+      if (!canvas()) return;
+      zoom = undefined;
+      document.getElementById("graph-tools").hidden = drawings().length === 0;
+      dress();
+    },
+  };
+}

@@ -1,0 +1,83 @@
+// The panel at the side: the Step that is selected, or what waits for a person. While somebody types
+// in it nothing is taken away; a note says that there is news.
+import { load, paced, replace } from "./fragments.js";
+
+export function sidePanel({ steps, chosen }) {
+  const side = document.getElementById("side");
+  const body = () => document.getElementById("side-body");
+  let asked = 0;
+  let byHand = false;
+
+  const typing = () => [...side.querySelectorAll("textarea, input[type=text]")].some((field) => field.value.trim());
+  const pending = () => side.querySelector("form[action*='/decide/']") !== null;
+
+  async function fetchStep(step) {
+    const number = ++asked;
+    side.setAttribute("aria-busy", "true");
+    try {
+      const fresh = await load(steps(step));
+      // Somebody selected another one meanwhile: the newest question counts.
+      if (number !== asked || !fresh) return false;
+      const next = fresh.querySelector("#side-body");
+      if (!next) return false;
+      body().replaceWith(next);
+      window.htmx?.process(next);
+      document.dispatchEvent(new CustomEvent("htmx:afterSettle", { detail: { elt: next } }));
+      return true;
+    } finally {
+      if (number === asked) side.removeAttribute("aria-busy");
+    }
+  }
+
+  async function show(step, hand = true) {
+    byHand = hand;
+    chosen(step, hand);
+    if (body().dataset.step !== step) await fetchStep(step);
+    if (hand) {
+      side.classList.add("open");
+      side.scrollTop = 0;
+    }
+  }
+
+  async function fetchAgain() {
+    const step = body().dataset.step;
+    if (!step) return;
+    const fresh = await load(steps(step));
+    const next = fresh?.querySelector("#side-body");
+    if (!next || body().dataset.step !== step) return;
+    // The approval panel looks after itself, and after what is typed in it.
+    if (body().dataset.kind === "interrupt" && next.dataset.kind === "interrupt") {
+      replace(document.getElementById("side-queue"), next.querySelector("#side-queue"));
+    } else if (side.contains(document.getSelection()?.anchorNode) && !document.getSelection().isCollapsed) {
+      // Text is being selected here, to be copied.
+    } else {
+      const top = side.scrollTop;
+      replace(body(), next);
+      side.scrollTop = top;
+    }
+  }
+
+  const refresh = paced(fetchAgain, 600);
+
+  function hear(event, replayed) {
+    if (event.type === "approval.requested" && !replayed && !byHand && !typing() && !pending()) {
+      show(event.step_id, false);
+    } else if (event.type.startsWith("approval.")) {
+      refresh();
+    } else if (event.type === "step.changed" && !body().dataset.step) {
+      show(event.step_id, false);
+    } else if (event.step_id && event.step_id === body().dataset.step && event.type !== "model.delta") {
+      refresh();
+    } else if (event.payload.call_id && side.querySelector(`[data-call-id="${CSS.escape(event.payload.call_id)}"]`)) {
+      refresh();
+    }
+  }
+
+  document.addEventListener("click", (event) => {
+    if (event.target.closest("[data-side-close]")) side.classList.remove("open");
+  });
+  document.addEventListener("keydown", (event) => {
+    if (event.key === "Escape" && !document.querySelector("dialog[open]")) side.classList.remove("open");
+  });
+  return { show, hear, refresh };
+}
