@@ -33,7 +33,6 @@ DEXWEB_DOT = env.str("DEXWEB_DOT", "")
 DEXWEB_LAYOUT_TIMEOUT = env.float("DEXWEB_LAYOUT_TIMEOUT", 5.0)
 
 INSTALLED_APPS = [
-    "daphne",
     "dexweb.admin_config.DexwebAdminConfig",
     "django.contrib.auth",
     "django.contrib.contenttypes",

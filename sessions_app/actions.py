@@ -91,9 +91,7 @@ def cancel_turn(user: User, session_id: str, reason: str, request_id: str) -> st
     return async_to_sync(SessionEngine().cancel_turn)(session.pk, rpc)
 
 
-def stop(
-    user: User, session_id: str, kind: str, reason: str, request_id: str
-) -> state.RpcAnswer:
+def stop(user: User, session_id: str, kind: str, reason: str, request_id: str) -> state.RpcAnswer:
     """End a session: complete after the turn, cancel, terminate or fail. The last two need a reason."""
     _may_operate(user)
     session = _open_session(session_id)

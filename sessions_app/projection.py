@@ -125,7 +125,12 @@ def _session_started(session: Session, body: flow.SessionStarted, at: datetime) 
     append(
         session,
         "session.started",
-        {"agent": body.agent, "title": body.title, "by": body.started_by.name, "run_id": body.run_id},
+        {
+            "agent": body.agent,
+            "title": body.title,
+            "by": body.started_by.name,
+            "run_id": body.run_id,
+        },
         at,
     )
 
@@ -317,7 +322,9 @@ def _close_interrupt(
     decided = state in ("approved", "rejected")
     append(
         session,
-        "approval.decided" if decided else f"approval.{'expired' if state == 'expired' else 'canceled'}",
+        "approval.decided"
+        if decided
+        else f"approval.{'expired' if state == 'expired' else 'canceled'}",
         {
             "interrupt_id": interrupt.id,
             "call_id": interrupt.call_id,

@@ -14,9 +14,8 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.conf import settings
-from temporalio.client import Client, WorkflowHandle, WorkflowUpdateFailedError
+from temporalio.client import Client, WorkflowHandle, WorkflowUpdateFailedError, WorkflowUpdateStage
 from temporalio.client import WorkflowUpdateRPCTimeoutOrCancelledError as UpdateTimedOut
-from temporalio.client import WorkflowUpdateStage
 from temporalio.common import WorkflowIDConflictPolicy, WorkflowIDReusePolicy
 from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.exceptions import ApplicationError, WorkflowAlreadyStartedError

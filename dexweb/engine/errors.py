@@ -73,7 +73,9 @@ class SessionClosed(DexwebError):
 
     @property
     def message(self) -> str:
-        return f"This session has ended ({self.session_status or 'closed'}). Start a new one to go on."
+        return (
+            f"This session has ended ({self.session_status or 'closed'}). Start a new one to go on."
+        )
 
 
 @dataclass

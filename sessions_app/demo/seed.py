@@ -75,9 +75,10 @@ def _start(user: User, agent: str, request_id: str, message: str, title: str = "
 def _there(user: User, agent: str, request_id: str) -> bool:
     found = Agent.objects.filter(name=agent).first()
     # An agent that was deleted since is not missed.
-    return found is None or Session.objects.filter(
-        pk=actions.session_id_for(found, user, request_id)
-    ).exists()
+    return (
+        found is None
+        or Session.objects.filter(pk=actions.session_id_for(found, user, request_id)).exists()
+    )
 
 
 def _wait(session: Session, reached: Callable[[Session], bool]) -> None:

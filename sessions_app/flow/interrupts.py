@@ -90,7 +90,7 @@ class Interrupts:
             await workflow.wait_condition(
                 lambda: interrupt.state != "pending", timeout=max(left, timedelta(0))
             )
-        except asyncio.TimeoutError:
+        except TimeoutError:
             # A decision accepted in this same instant has already closed it: one outcome.
             if interrupt.state == "pending":
                 self._expire(interrupt)
@@ -190,7 +190,11 @@ class Locks:
         if held:
             lock = self._held[held[0]]
             raise rules.refuse(
-                "rpc_lock_conflict", keys=held, holder=lock.holder, lock_kind="rpc", since=lock.since
+                "rpc_lock_conflict",
+                keys=held,
+                holder=lock.holder,
+                lock_kind="rpc",
+                since=lock.since,
             )
 
     @contextmanager

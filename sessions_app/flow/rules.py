@@ -7,7 +7,13 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-from temporalio.exceptions import ActivityError, ApplicationError, CancelledError, TimeoutError, TimeoutType
+from temporalio.exceptions import (
+    ActivityError,
+    ApplicationError,
+    CancelledError,
+    TimeoutError,
+    TimeoutType,
+)
 
 from sessions_app.flow.state import RpcAnswer, ToolCallPlan, ToolCallResult
 
@@ -50,7 +56,9 @@ DID_NOT_RUN = "It did not run and is safe to call again."
 
 def never_taken(call: ToolCallPlan) -> ToolCallResult:
     """No worker ever took the attempt."""
-    return ToolCallResult("failed", f"No worker was free to run {call.tool}. {DID_NOT_RUN}", ran=False)
+    return ToolCallResult(
+        "failed", f"No worker was free to run {call.tool}. {DID_NOT_RUN}", ran=False
+    )
 
 
 def unknown_words(tool: str, why: str) -> str:

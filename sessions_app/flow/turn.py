@@ -132,7 +132,9 @@ class Turn:
         except ActivityError as error:
             why = rules.cut_off_words(error)
             canceled = rules.reach_of(error) == Reach.CANCELED
-            return RunModelResult(error=f"The model call was cut off: {why}.", retryable=not canceled)
+            return RunModelResult(
+                error=f"The model call was cut off: {why}.", retryable=not canceled
+            )
         self._facts.confirm(context.facts)
         return result
 

@@ -77,7 +77,8 @@ class ToolPolicy(models.Model):
 
     agent = models.ForeignKey(Agent, related_name="tools", on_delete=models.CASCADE)
     pattern = models.CharField(
-        max_length=160, help_text="A tool's full name, like shop__issue_refund, or a pattern, like shop__*."
+        max_length=160,
+        help_text="A tool's full name, like shop__issue_refund, or a pattern, like shop__*.",
     )
     effect = models.CharField(max_length=12, choices=Effect.choices, default=Effect.WRITE)
     needs_approval = models.BooleanField(default=True)
@@ -114,5 +115,7 @@ class ToolPolicy(models.Model):
             raise ValidationError({"permission": "Say which permission a person needs to decide."})
         if self.at_deadline == self.AtDeadline.APPROVE and self.effect == self.Effect.WRITE:
             raise ValidationError(
-                {"at_deadline": "A write never runs because nobody answered. Choose “Do not run it”."}
+                {
+                    "at_deadline": "A write never runs because nobody answered. Choose “Do not run it”."
+                }
             )

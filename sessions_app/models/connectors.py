@@ -19,7 +19,9 @@ class Connection(models.Model):
     name = models.CharField(max_length=40, unique=True, validators=[CONNECTION_NAME])
     transport = models.CharField(max_length=8, choices=Transport.choices, default=Transport.STDIO)
     command = models.JSONField(
-        default=list, blank=True, help_text='For stdio, a list of words: ["python", "-m", "my_shop"]'
+        default=list,
+        blank=True,
+        help_text='For stdio, a list of words: ["python", "-m", "my_shop"]',
     )
     env = models.JSONField(
         "environment",
@@ -51,13 +53,21 @@ class Connection(models.Model):
     def clean(self) -> None:
         if self.transport == self.Transport.STDIO:
             words = self.command
-            if not (isinstance(words, list) and words and all(isinstance(w, str) and w for w in words)):
+            if not (
+                isinstance(words, list) and words and all(isinstance(w, str) and w for w in words)
+            ):
                 raise ValidationError(
-                    {"command": 'Give the program as a list of words, like ["python", "-m", "my_shop"].'}
+                    {
+                        "command": 'Give the program as a list of words, like ["python", "-m", "my_shop"].'
+                    }
                 )
         elif not self.url:
-            raise ValidationError({"url": "An HTTP connection needs the address of its MCP endpoint."})
+            raise ValidationError(
+                {"url": "An HTTP connection needs the address of its MCP endpoint."}
+            )
         for name in ("env", "headers"):
             value = getattr(self, name)
             if not (isinstance(value, dict) and all(isinstance(v, str) for v in value.values())):
-                raise ValidationError({name: 'Give names and texts, like {"SHOP_DB": "shop.sqlite3"}.'})
+                raise ValidationError(
+                    {name: 'Give names and texts, like {"SHOP_DB": "shop.sqlite3"}.'}
+                )

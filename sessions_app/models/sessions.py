@@ -38,7 +38,9 @@ class Session(models.Model):
         COMPACTING = "compacting"
 
     id = models.CharField(primary_key=True, max_length=100)
-    agent = models.ForeignKey("sessions_app.Agent", on_delete=models.PROTECT, related_name="sessions")
+    agent = models.ForeignKey(
+        "sessions_app.Agent", on_delete=models.PROTECT, related_name="sessions"
+    )
     title = models.CharField(max_length=200)
     status = models.CharField(max_length=12, choices=Status.choices, default=Status.RUNNING)
     phase = models.CharField(max_length=20, choices=Phase.choices, default=Phase.IDLE)
@@ -50,9 +52,13 @@ class Session(models.Model):
         settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+"
     )
     run_id = models.CharField(max_length=64, blank=True)
-    last_seq = models.PositiveBigIntegerField(default=0, help_text="Number of the newest AgentEvent")
+    last_seq = models.PositiveBigIntegerField(
+        default=0, help_text="Number of the newest AgentEvent"
+    )
     retained_from = models.PositiveBigIntegerField(default=1)
-    last_fact = models.PositiveBigIntegerField(default=0, help_text="Number of the newest fact recorded")
+    last_fact = models.PositiveBigIntegerField(
+        default=0, help_text="Number of the newest fact recorded"
+    )
     input_tokens = models.PositiveBigIntegerField(default=0)
     output_tokens = models.PositiveBigIntegerField(default=0)
     model_calls = models.PositiveIntegerField(default=0)
@@ -125,10 +131,14 @@ class Step(models.Model):
     call_id = models.CharField(max_length=160, blank=True)
     tool = models.CharField(max_length=200, blank=True)
     outcome = models.CharField(max_length=20, blank=True)
-    detail = models.TextField(blank=True, help_text="In words: the error, the reason, what was decided")
+    detail = models.TextField(
+        blank=True, help_text="In words: the error, the reason, what was decided"
+    )
     text = models.TextField(blank=True, help_text="What the model said")
     reasoning = models.TextField(blank=True)
-    response = models.JSONField(null=True, help_text="The model's response, as it goes back to the model")
+    response = models.JSONField(
+        null=True, help_text="The model's response, as it goes back to the model"
+    )
     model = models.CharField(max_length=160, blank=True)
     input_tokens = models.PositiveIntegerField(null=True)
     output_tokens = models.PositiveIntegerField(null=True)
@@ -173,7 +183,9 @@ class ToolCall(models.Model):
     policy = models.JSONField(default=dict, help_text="The tool's policy when it was asked for")
     outcome = models.CharField(max_length=20, choices=Outcome.choices, blank=True)
     result = models.TextField(blank=True, help_text="Up to 2 MiB, for people")
-    words = models.TextField(blank=True, help_text="What the model was told; the same words people see")
+    words = models.TextField(
+        blank=True, help_text="What the model was told; the same words people see"
+    )
     attempts = models.PositiveIntegerField(default=0)
     begun_attempt = models.PositiveIntegerField(
         default=0, help_text="The attempt that was about to act; 0 when none was"
@@ -212,7 +224,9 @@ class Message(models.Model):
     class Meta:
         ordering = ["id"]
         constraints = [
-            models.UniqueConstraint(fields=["session", "message_id"], name="message_once_per_session")
+            models.UniqueConstraint(
+                fields=["session", "message_id"], name="message_once_per_session"
+            )
         ]
 
 
@@ -229,8 +243,6 @@ class AgentEvent(models.Model):
 
     class Meta:
         ordering = ["session", "seq"]
-        constraints = [
-            models.UniqueConstraint(fields=["session", "seq"], name="event_number_once")
-        ]
+        constraints = [models.UniqueConstraint(fields=["session", "seq"], name="event_number_once")]
         # Trimming a Step's live-only events once it is complete.
         indexes = [models.Index(fields=["session", "step_id", "type"], name="event_of_step")]

@@ -39,7 +39,9 @@ def ended(session: Session, step: Step, status: str, outcome: str = "", detail: 
     emit_step(session, step, now)
 
 
-def live(session: Session, context: StepContext, pieces: Iterable[tuple[str, dict[str, Any]]]) -> None:
+def live(
+    session: Session, context: StepContext, pieces: Iterable[tuple[str, dict[str, Any]]]
+) -> None:
     """Events for live viewers only."""
     for type, payload in pieces:
         append(session, type, payload, timezone.now(), context.step_id, context.attempt)

@@ -32,7 +32,6 @@ from sessions_app.steps.heartbeat import heartbeats
 from sessions_app.stream.append import append
 from sessions_app.tools.mcp import (
     ConnectionSpec,
-    ConnectionUnavailable,
     ToolCallError,
     ToolDef,
     ToolPool,
@@ -190,12 +189,13 @@ def complete(
         step.text, step.reasoning = reply.text, reply.reasoning
         step.response = reply.response_json
         step.input_tokens, step.output_tokens = reply.input_tokens, reply.output_tokens
-        step.cost = reply.cost
+        # An offline model's price is known: nothing.
+        step.cost = Decimal(0) if step.model.startswith("demo:") else reply.cost
         session.input_tokens += reply.input_tokens
         session.output_tokens += reply.output_tokens
-        session.spend += reply.cost or Decimal(0)
-        session.spend_unknown |= reply.cost is None
-        _tell_completed(session, given.step, reply)
+        session.spend += step.cost or Decimal(0)
+        session.spend_unknown |= step.cost is None
+        _tell_completed(session, given.step, reply, step.cost)
         reports.ended(session, step, Step.Status.COMPLETED, "completed", _decided(reply))
     return RunModelResult(calls=plans, said_text=bool(reply.text))
 
@@ -206,7 +206,9 @@ def _decided(reply: ModelReply) -> str:
     return f"asked for {len(reply.calls)} call{'' if len(reply.calls) == 1 else 's'}"
 
 
-def _tell_completed(session: Session, context: StepContext, reply: ModelReply) -> None:
+def _tell_completed(
+    session: Session, context: StepContext, reply: ModelReply, cost: Decimal | None
+) -> None:
     append(
         session,
         "model.completed",
@@ -218,7 +220,7 @@ def _tell_completed(session: Session, context: StepContext, reply: ModelReply) -
             ],
             "input_tokens": reply.input_tokens,
             "output_tokens": reply.output_tokens,
-            "cost": None if reply.cost is None else str(reply.cost),
+            "cost": None if cost is None else str(cost),
             "finish_reason": reply.finish_reason,
             "session": standing(session),
         },

@@ -8,16 +8,19 @@ import sys
 import time
 import uuid
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from asgiref.sync import async_to_sync
 from django.conf import settings
 from django.contrib.auth.models import Group, Permission, User
 from django.db import connection
+from temporalio.contrib.pydantic import pydantic_data_converter
+from temporalio.worker import Replayer
 
 from approvals_app.decisions import decide
 from approvals_app.models import Decision, Interrupt, PermissionKey
@@ -25,6 +28,7 @@ from dexweb.engine.client import SessionEngine
 from dexweb.engine.errors import DexwebError
 from sessions_app import actions
 from sessions_app.agents_yaml import load_agents
+from sessions_app.flow.session import SessionFlow
 from sessions_app.models import Session, ToolCall
 
 PATIENCE = 45.0
@@ -88,6 +92,14 @@ def database_url() -> str:
     return f"postgres://{given['USER']}:{given['PASSWORD']}@{given['HOST']}:{given['PORT']}/{name}"
 
 
+@pytest.fixture(scope="session")
+def standing_worker(django_db_setup: None, temporal_engine: Any) -> Iterator[None]:
+    """One worker for all tests that kill none."""
+    worker = WorkerProcess("standing")
+    yield
+    worker.stop()
+
+
 @pytest.fixture
 def live(transactional_db: None, temporal_engine: Any, tmp_path: Path) -> Iterator["Live"]:
     settings_heartbeat = settings.DEXWEB_HEARTBEAT_TIMEOUT
@@ -129,11 +141,9 @@ class Live:
         deadline: str = "30m",
         timeout: str = "2m",
         name: str = "desk",
-        more: str = "",
+        pool: str = "default",
     ) -> str:
         """An agent with the shop's tools, on a script (or the refund desk without one)."""
-        import yaml
-
         tools = {
             "shop__lookup_order": {"effect": "read", "timeout": timeout},
             "shop__search_policy": {"effect": "read"},
@@ -149,6 +159,7 @@ class Live:
         definition: dict[str, Any] = {
             "model": "demo:script" if script else "demo:refund-desk",
             "connections": ["shop"],
+            "pool": pool,
             "tools": tools,
             "settings": {"script": script, "word_delay": 0} if script else {"word_delay": 0},
         }
@@ -162,17 +173,26 @@ class Live:
         )
         return name
 
-    def start(self, user: User, agent: str = "desk", message: str = "Order A-1042 came late.") -> Session:
+    def start(
+        self, user: User, agent: str = "desk", message: str = "Order A-1042 came late."
+    ) -> Session:
         return actions.start_session(
             user, agent=agent, message=message, request_id=str(uuid.uuid4())
         )
 
     def ask(self, session: Session) -> Interrupt:
         """The approval that the session waits for."""
-        return until(lambda: session.interrupts.pending().first(), f"an approval: {self.state(session)}")
+        return until(
+            lambda: session.interrupts.pending().first(), f"an approval: {self.state(session)}"
+        )
 
     def decide(
-        self, user: User, interrupt: Interrupt, verdict: str = "approve", reason: str = "", request_id: str = ""
+        self,
+        user: User,
+        interrupt: Interrupt,
+        verdict: str = "approve",
+        reason: str = "",
+        request_id: str = "",
     ) -> Decision:
         return decide(
             user,
@@ -189,7 +209,11 @@ class Live:
 
         def reached() -> bool:
             session.refresh_from_db()
-            return session.phase == "idle" and session.turn >= turn and not session.turns.filter(state="running").exists()
+            return (
+                session.phase == "idle"
+                and session.turn >= turn
+                and not session.turns.filter(state="running").exists()
+            )
 
         until(reached, f"idle: {self.state(session)}")
         return session
@@ -217,14 +241,27 @@ class Live:
         return f"{session.status}/{session.phase} {steps}"
 
     def end(self) -> None:
-        for session in Session.objects.filter(status="running"):
-            try:
-                async_to_sync(SessionEngine().terminate)(session.pk, "the test is over")
-            except DexwebError:
-                pass
+        sessions = list(Session.objects.all())
+        async_to_sync(replay)([session.pk for session in sessions])
+        for session in sessions:
+            if session.open:
+                with suppress(DexwebError):
+                    async_to_sync(SessionEngine().terminate)(session.pk, "the test is over")
         for worker in self.workers:
             if worker.process.poll() is None:
                 worker.kill()
+
+
+async def replay(session_ids: list[str]) -> None:
+    """Whatever a test made a Flow do, the same code replays it."""
+    client = await SessionEngine().client()
+    replayer = Replayer(workflows=[SessionFlow], data_converter=pydantic_data_converter)
+    for session_id in session_ids:
+        history = await client.get_workflow_handle(session_id).fetch_history()
+        await replayer.replay_workflow(history)
+        if os.environ.get("DEXWEB_TEST_SAVE_HISTORIES"):
+            name = os.environ["PYTEST_CURRENT_TEST"].split("::")[-1].split(" ")[0]
+            Path("tests/histories", f"{name}.json").write_text(history.to_json())
 
 
 def assert_stream_is_whole(session: Session) -> None:

@@ -1,5 +1,8 @@
 """Any process may be killed at any moment: nothing decided is lost, no write is silently repeated."""
 
+import pytest
+
+from dexweb.engine.errors import NoWorker
 from tests.live.conftest import Live, assert_stream_is_whole, until
 
 REFUND = {"order_id": "A-1042", "amount": 20, "currency": "EUR", "reason": "late"}
@@ -73,10 +76,6 @@ def test_a_decision_still_works_after_the_worker_was_killed_while_waiting(live: 
 
 
 def test_a_decision_made_while_no_worker_runs_is_kept_and_delivered_later(live: Live) -> None:
-    import pytest
-
-    from dexweb.engine.errors import NoWorker
-
     worker = live.worker()
     boss = live.person("boss", "refunds.approve")
     live.agent(refund_script())

@@ -1,0 +1,23 @@
+"""Histories that were saved replay on today's Flow: code can be rolled out while sessions wait."""
+
+from pathlib import Path
+
+import pytest
+from temporalio.client import WorkflowHistory
+from temporalio.contrib.pydantic import pydantic_data_converter
+from temporalio.worker import Replayer
+
+from sessions_app.flow.session import SessionFlow
+
+HISTORIES = sorted(Path(__file__).parent.parent.joinpath("histories").glob("*.json"))
+
+
+def test_there_are_saved_histories() -> None:
+    assert HISTORIES
+
+
+@pytest.mark.parametrize("path", HISTORIES, ids=lambda path: path.stem)
+async def test_a_saved_history_replays(path: Path) -> None:
+    history = WorkflowHistory.from_json("saved", path.read_text())
+    replayer = Replayer(workflows=[SessionFlow], data_converter=pydantic_data_converter)
+    await replayer.replay_workflow(history)

@@ -1,0 +1,249 @@
+"""Messages, turns and ends of sessions on the real engine."""
+
+import uuid
+
+import pytest
+from django.core.exceptions import PermissionDenied
+
+from dexweb.engine.errors import BlankMessage, NoTurn, ReasonRequired, SessionClosed, TooLarge
+from sessions_app import actions
+from tests.live.conftest import Live, assert_stream_is_whole, until
+
+pytestmark = pytest.mark.usefixtures("standing_worker")
+
+LOOKUP = {"tool": "shop__lookup_order", "args": {"order_id": "A-1042"}}
+
+
+def new_id() -> str:
+    return str(uuid.uuid4())
+
+
+def test_parallel_calls_are_joined_before_the_next_model_call(live: Live) -> None:
+    other = {"tool": "shop__search_policy", "args": {"query": "late"}}
+    live.agent([{"calls": [LOOKUP, LOOKUP, other]}, {"text": "Done."}], pool="standing")
+    session = live.idle(live.start(live.person("ann")))
+
+    joined = session.steps.get(step_id="ResumeTurn-1")
+    assert joined.causes == ["CallTool-1", "CallTool-2", "CallTool-3"]
+    assert session.steps.get(step_id="RunModel-2").causes == ["ResumeTurn-1"]
+    assert session.steps.get(step_id="RunModel-2").text == "Done."
+    assert_stream_is_whole(session)
+
+
+def test_a_call_that_does_not_fit_its_schema_is_not_run_and_not_offered_for_approval(
+    live: Live,
+) -> None:
+    wrong = {"tool": "shop__issue_refund", "args": {"order_id": "A-1042", "amount": "lots"}}
+    live.agent([{"calls": [wrong]}, {"text": "Sorry."}], pool="standing")
+    session = live.idle(live.start(live.person("ann")))
+
+    call = live.call(session, "issue_refund")
+    assert call.outcome == "failed"
+    assert "amount" in call.words and "did not run" in call.words
+    assert not session.interrupts.exists()
+    assert session.steps.filter(type="RecordToolFailure").count() == 1
+
+
+def test_an_unknown_tool_fails_in_words(live: Live) -> None:
+    live.agent(
+        [{"calls": [{"tool": "shop__fly", "args": {}}]}, {"text": "Sorry."}], pool="standing"
+    )
+    session = live.idle(live.start(live.person("ann")))
+    assert "no tool shop__fly" in live.call(session, "fly").words
+
+
+def test_an_error_that_the_tool_knows_reaches_the_model(live: Live) -> None:
+    calls = [{"tool": "shop__lookup_order", "args": {"order_id": "Z-1"}}]
+    live.agent([{"calls": calls}, {"text": "Sorry."}], pool="standing")
+    session = live.idle(live.start(live.person("ann")))
+    call = live.call(session, "lookup_order")
+    assert (call.outcome, call.attempts) == ("failed", 1)
+    assert "Z-1" in call.words
+
+
+def test_a_write_that_hangs_past_its_time_is_unknown(live: Live) -> None:
+    refund = {"order_id": "A-1042", "amount": 20, "currency": "EUR", "reason": "late"}
+    calls = [{"tool": "shop__issue_refund", "args": refund}]
+    live.agent(
+        [{"calls": calls}, {"text": "Hm."}], delay="issue_refund=30s", timeout="1s", pool="standing"
+    )
+    boss = live.person("boss", "refunds.approve")
+    session = live.start(boss)
+    live.decide(boss, live.ask(session))
+    live.idle(session)
+    assert live.call(session, "issue_refund").outcome == "outcome_unknown"
+    assert len(live.ledger("refunds")) == 1
+
+
+def test_a_message_sent_while_a_turn_runs_is_queued_and_starts_the_next_turn(live: Live) -> None:
+    live.agent(
+        [{"calls": [LOOKUP]}, {"text": "One."}, {"text": "Two."}],
+        delay="lookup_order=1s",
+        pool="standing",
+    )
+    ann = live.person("ann")
+    session = live.start(ann)
+    live.begun(session, "lookup_order", "lookups")
+    answer = actions.send_message(ann, session.pk, "And then?", new_id())
+    assert answer.state == "queued"
+    assert session.messages.get(message_id=answer.id).state == "queued"
+
+    live.idle(session, turn=2)
+    assert session.messages.get(message_id=answer.id).turn == 2
+    assert session.steps.filter(type="RunModel").order_by("position").last().text == "Two."  # type: ignore[union-attr]
+
+
+def test_the_same_message_request_is_one_message(live: Live) -> None:
+    live.agent([{"text": "Yes.", "repeat": True}], pool="standing")
+    ann = live.person("ann")
+    session = live.idle(live.start(ann))
+    request_id = new_id()
+    for _ in range(3):
+        actions.send_message(ann, session.pk, "Again", request_id)
+    live.idle(session, turn=2)
+    assert session.messages.count() == 2
+
+
+def test_a_blank_or_too_long_message_is_refused(live: Live) -> None:
+    live.agent([{"text": "Yes.", "repeat": True}], pool="standing")
+    ann = live.person("ann")
+    session = live.idle(live.start(ann))
+    with pytest.raises(BlankMessage):
+        actions.send_message(ann, session.pk, " \n", new_id())
+    with pytest.raises(TooLarge) as refusal:
+        actions.send_message(ann, session.pk, "x" * 70_000, new_id())
+    assert refusal.value.limit == 65_536
+    assert session.messages.count() == 1
+
+
+def test_the_same_start_request_is_one_session(live: Live) -> None:
+    live.agent([{"text": "Yes."}], pool="standing")
+    ann = live.person("ann")
+    request_id = new_id()
+    first = actions.start_session(ann, agent="desk", message="Hello", request_id=request_id)
+    again = actions.start_session(ann, agent="desk", message="Hello", request_id=request_id)
+    assert first.pk == again.pk
+    live.idle(first)
+    assert first.messages.count() == 1
+
+
+def test_a_viewer_may_not_operate(live: Live) -> None:
+    live.agent([{"text": "Yes."}], pool="standing")
+    session = live.idle(live.start(live.person("ann")))
+    viewer = live.person("viewer", operates=False)
+    for act in (
+        lambda: live.start(viewer),
+        lambda: actions.send_message(viewer, session.pk, "Hi", new_id()),
+        lambda: actions.cancel_turn(viewer, session.pk, "", new_id()),
+        lambda: actions.stop(viewer, session.pk, "cancel", "", new_id()),
+    ):
+        with pytest.raises(PermissionDenied):
+            act()
+
+
+def test_a_model_error_worth_a_retry_is_retried_and_then_ends_the_turn_in_words(live: Live) -> None:
+    live.agent([{"error": "overloaded"}, {"text": "Back."}], pool="standing")
+    ann = live.person("ann")
+    session = live.idle(live.start(ann))
+    turn = session.turns.get(number=1)
+    assert turn.state == "failed"
+    assert "overloaded" in turn.detail
+    assert session.steps.get(step_id="RunModel-1").attempt == 3
+
+    actions.send_message(ann, session.pk, "And now?", new_id())
+    live.idle(session, turn=2)
+    assert session.turns.get(number=2).state == "completed"
+
+
+def test_cancelling_a_turn_ends_a_wait_for_a_person_and_the_session_goes_on(live: Live) -> None:
+    live.agent(pool="standing")
+    ann = live.person("ann")
+    session = live.start(ann)
+    interrupt = live.ask(session)
+    actions.cancel_turn(ann, session.pk, "Wrong order", new_id())
+
+    session.refresh_from_db()
+    assert (session.phase, session.waiting, session.status) == ("idle", 0, "running")
+    interrupt.refresh_from_db()
+    assert interrupt.state == "canceled"
+    assert live.call(session, "issue_refund").outcome == "canceled"
+    assert session.turns.get(number=1).state == "canceled"
+    assert live.ledger("refunds") == []
+    with pytest.raises(NoTurn):
+        actions.cancel_turn(ann, session.pk, "", new_id())
+
+
+def test_cancelling_a_turn_stops_a_running_read(live: Live) -> None:
+    live.agent([{"calls": [LOOKUP]}, {"text": "Done."}], delay="lookup_order=60s", pool="standing")
+    ann = live.person("ann")
+    session = live.start(ann)
+    live.begun(session, "lookup_order", "lookups")
+    actions.cancel_turn(ann, session.pk, "Too slow", new_id())
+    live.idle(session)
+    assert live.call(session, "lookup_order").outcome == "canceled"
+
+
+def test_cancelling_a_turn_never_calls_a_begun_write_undone(live: Live) -> None:
+    refund = {"order_id": "A-1042", "amount": 20, "currency": "EUR", "reason": "late"}
+    calls = [{"tool": "shop__issue_refund", "args": refund}]
+    live.agent([{"calls": calls}, {"text": "Hm."}], delay="issue_refund=60s", pool="standing")
+    boss = live.person("boss", "refunds.approve")
+    session = live.start(boss)
+    live.decide(boss, live.ask(session))
+    live.begun(session, "issue_refund", "refunds")
+    actions.cancel_turn(boss, session.pk, "Stop", new_id())
+    live.idle(session)
+    assert live.call(session, "issue_refund").outcome == "outcome_unknown"
+
+
+@pytest.mark.parametrize(
+    ("kind", "status"),
+    [
+        ("complete", "completed"),
+        ("cancel", "canceled"),
+        ("fail", "failed"),
+        ("terminate", "terminated"),
+    ],
+)
+def test_a_session_ends_as_it_was_told_to(live: Live, kind: str, status: str) -> None:
+    live.agent([{"text": "Yes.", "repeat": True}], pool="standing")
+    ann = live.person("ann")
+    session = live.idle(live.start(ann))
+    actions.stop(ann, session.pk, kind, "Enough", new_id())
+
+    session.refresh_from_db()
+    assert (session.status, session.close_reason) == (status, "Enough")
+    assert not session.steps.filter(status="waiting").exists()
+    with pytest.raises(SessionClosed):
+        actions.send_message(ann, session.pk, "Still there?", new_id())
+    with pytest.raises(SessionClosed):
+        actions.stop(ann, session.pk, "cancel", "", new_id())
+
+
+def test_a_session_that_waits_for_a_person_can_be_stopped(live: Live) -> None:
+    live.agent(pool="standing")
+    ann = live.person("ann")
+    session = live.start(ann)
+    interrupt = live.ask(session)
+    actions.stop(ann, session.pk, "cancel", "", new_id())
+    session.refresh_from_db()
+    interrupt.refresh_from_db()
+    assert (session.status, interrupt.state, session.waiting) == ("canceled", "canceled", 0)
+
+
+def test_a_forced_end_needs_a_reason(live: Live) -> None:
+    live.agent([{"text": "Yes."}], pool="standing")
+    ann = live.person("ann")
+    session = live.idle(live.start(ann))
+    for kind in ("terminate", "fail"):
+        with pytest.raises(ReasonRequired):
+            actions.stop(ann, session.pk, kind, " ", new_id())
+
+
+def test_live_pieces_of_a_model_are_streamed_and_then_trimmed(live: Live) -> None:
+    live.agent([{"text": "One two three."}], pool="standing")
+    session = live.idle(live.start(live.person("ann")))
+    assert not session.events.filter(type="model.delta").exists()
+    completed = session.events.get(type="model.completed")
+    assert completed.payload["text"] == "One two three."
+    until(lambda: session.last_seq > session.events.count(), "a trimmed range")
