@@ -138,3 +138,6 @@ class Decision(models.Model):
         ]
         # The sweeper: what is still to be delivered, oldest first.
         indexes = [models.Index(fields=["state", "created_at"], name="decision_outbox")]
+
+    def __str__(self) -> str:
+        return f"{self.verdict} by {self.actor}"

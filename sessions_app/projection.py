@@ -227,7 +227,7 @@ def _turn_ended(session: Session, body: flow.TurnEnded, at: datetime) -> None:
 
 
 def _step_changed(session: Session, body: flow.StepChanged, at: datetime) -> None:
-    step, created = Step.objects.get_or_create(
+    step, _ = Step.objects.get_or_create(
         session=session,
         step_id=body.step_id,
         defaults={

@@ -106,6 +106,9 @@ class Turn(models.Model):
             models.UniqueConstraint(fields=["session", "number"], name="turn_once_per_session")
         ]
 
+    def __str__(self) -> str:
+        return f"turn {self.number}"
+
 
 class Step(models.Model):
     """One execution, ``<StepType>-<n>``: an activity, a timer or a wait."""
@@ -201,6 +204,9 @@ class ToolCall(models.Model):
         ]
         indexes = [models.Index(fields=["session", "turn"], name="call_of_turn")]
 
+    def __str__(self) -> str:
+        return f"{self.tool} ({self.call_id})"
+
 
 class Message(models.Model):
     """What a person said to the agent."""
@@ -229,6 +235,9 @@ class Message(models.Model):
             )
         ]
 
+    def __str__(self) -> str:
+        return self.message_id
+
 
 class AgentEvent(models.Model):
     """One line of a session's live stream. ``seq`` rises by one, with no gaps at commit."""
@@ -246,3 +255,6 @@ class AgentEvent(models.Model):
         constraints = [models.UniqueConstraint(fields=["session", "seq"], name="event_number_once")]
         # Trimming a Step's live-only events once it is complete.
         indexes = [models.Index(fields=["session", "step_id", "type"], name="event_of_step")]
+
+    def __str__(self) -> str:
+        return f"{self.seq} {self.type}"
