@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Generic, TypeVar
 
+from django.core.exceptions import FieldDoesNotExist, ValidationError
 from django.db.models import Model, Q, QuerySet
 
 Row = TypeVar("Row", bound=Model)
@@ -35,7 +36,7 @@ def read_limit(text: str, default: int = LIMIT) -> int:
 
 def keyset_page(rows: "QuerySet[Row]", order: Order, cursor: str, limit: int) -> "Page[Row]":
     """The page at ``cursor``. ``order``, like ``("-updated_at", "-id")``, ends in a unique one."""
-    place = _read(cursor, len(order))
+    place = _read(cursor, rows.model, order)
     backward = place is not None and place[0]
     way = [_turned(name) for name in order] if backward else list(order)
     rows = rows.order_by(*way)
@@ -73,26 +74,31 @@ def _behind(order: Order, values: list[Any]) -> Q:
 
 def _spell(backward: bool, row: Model, order: Order) -> str:
     values = [getattr(row, name.lstrip("-")) for name in order]
-    plain = [{"at": v.isoformat()} if isinstance(v, datetime) else v for v in values]
+    plain = [v.isoformat() if isinstance(v, datetime) else v for v in values]
     text = json.dumps([backward, *plain], separators=(",", ":"))
     return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
 
 
-def _read(text: str, size: int) -> tuple[bool, list[Any]] | None:
+def _read(text: str, model: type[Model], order: Order) -> tuple[bool, list[Any]] | None:
     if not text or len(text) > 400:
         return None
     try:
         backward, *values = json.loads(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)))
-        plain = [_moment(v["at"]) if isinstance(v, dict) else v for v in values]
-    except (ValueError, TypeError, KeyError, RecursionError):
+        pairs = zip(order, values, strict=True)
+        return bool(backward), [_value(model, name.lstrip("-"), value) for name, value in pairs]
+    except (ValueError, TypeError, OverflowError, ValidationError, RecursionError):
         return None
-    whole = len(plain) == size and isinstance(backward, bool)
-    kinds = all(isinstance(v, str | int | datetime) for v in plain)
-    return (backward, plain) if whole and kinds else None
 
 
-def _moment(text: str) -> datetime:
-    moment = datetime.fromisoformat(text)
-    if moment.tzinfo is None:
+def _value(model: type[Model], name: str, value: Any) -> Any:
+    """``value`` as the field takes it; an annotation, which is no field, is a small number."""
+    try:
+        field = model._meta.get_field(name)
+    except FieldDoesNotExist:
+        return min(int(value), 9)
+    if not isinstance(value, str) or "\0" in value:
+        raise ValueError("not a place in this list")
+    place = field.to_python(value)
+    if isinstance(place, datetime) and place.tzinfo is None:
         raise ValueError("a place in time has a zone")
-    return moment
+    return place
