@@ -76,7 +76,8 @@ class EventsSocket(Socket):
                 seq=gone.last_seq,
                 retained_from=gone.retained_from,
             )
-            self.cursor = reader.cursor = gone.last_seq
+            self.cursor = gone.last_seq
+            reader.advance(self.cursor)
             self.window.clear()
             self.wake.set()  # there may be newer ones by now
             return []
@@ -87,7 +88,7 @@ class EventsSocket(Socket):
             if part:
                 # Before the send, so that an acknowledgement never comes too early.
                 after, self.cursor = self.cursor, part[-1].seq
-                reader.cursor = self.cursor
+                reader.advance(self.cursor)
                 self.window.sent([item for item in part if item.text])
                 await self.send(_events(after, part, replay))
 

@@ -18,6 +18,13 @@ class Reader:
         self.cursor = cursor
         self.wake = wake
 
+    def advance(self, cursor: int) -> None:
+        """This socket has sent everything up to ``cursor``."""
+        self.cursor = cursor
+        if self.feed.paused and cursor >= self.feed.cursor:
+            self.feed.paused = False
+            self.feed.drained()
+
     def take(self, events: int, size: int, at_least: int) -> list[Item] | None:
         """What comes next, within these bounds; None when only the database still has it.
 
@@ -39,14 +46,16 @@ class Feed:
     """The newest events of one watched session, rendered once for all of its sockets.
 
     It keeps what somebody has still to send, up to a bound: who falls further behind reads from
-    the database, so that a slow reader costs no memory.
+    the database, so that a slow reader costs no memory. In a burst the quickest reader sets the
+    pace (`wanted`); ``drained`` is called when it asks for more after a pause.
     """
 
-    def __init__(self, session_id: str, cursor: int) -> None:
-        self.session_id = session_id
+    def __init__(self, cursor: int, drained: Callable[[], None]) -> None:
         self.cursor = cursor
         self.floor = cursor
         self.gone = False
+        self.paused = False
+        self.drained = drained
         self.readers: set[Reader] = set()
         self._items: list[Item] = []
 
@@ -55,6 +64,11 @@ class Feed:
         if cursor < self.floor:
             return None
         return self._items[self._place(cursor) :]
+
+    def wanted(self) -> bool:
+        """Whether some reader has taken everything; otherwise reading pauses until one has."""
+        self.paused = not any(reader.cursor >= self.cursor for reader in self.readers)
+        return not self.paused
 
     def add(self, items: list[Item]) -> None:
         self._items.extend(items)

@@ -40,10 +40,11 @@ def watch_session(
     with _tail() as tail:
         feed = tail.feeds.get(session_id)
         if feed is None:
-            feed = tail.feeds[session_id] = Feed(session_id, last_seq)
+            feed = tail.feeds[session_id] = Feed(last_seq, drained=tail.ring)
             tail.ring()  # something may have been committed since last_seq was read
         reader = Reader(feed, after, wake)
         feed.readers.add(reader)
+        reader.advance(after)
         try:
             yield reader
         finally:
@@ -120,7 +121,7 @@ class Tail:
         cursors = {
             session_id: feed.cursor
             for session_id, feed in self.feeds.items()
-            if changed is None or session_id in changed
+            if (changed is None or session_id in changed) and feed.wanted()
         }
         while cursors:
             news = await self._in_thread(_read_news, cursors)
@@ -131,7 +132,7 @@ class Tail:
             cursors = {
                 session_id: items[-1].seq
                 for session_id, (items, more) in news.items()
-                if more and session_id in self.feeds
+                if more and session_id in self.feeds and self.feeds[session_id].wanted()
             }
 
     def _hand_over(self, session_id: str, cursor: int, items: list[Item]) -> None:

@@ -18,7 +18,7 @@ from sessions_app.models import Agent, Session
 from sessions_app.projection import locked
 from sessions_app.stream.append import append
 
-PATIENCE = 10
+PATIENCE = 30
 
 
 def make_session(pk: str, **fields: Any) -> Session:

@@ -142,7 +142,8 @@ def counted_queries() -> Iterator[list[str]]:
         return execute(sql, *rest)
 
     def watch_it(connection: Any, **_: Any) -> None:
-        connection.execute_wrappers.append(note)
+        if note not in connection.execute_wrappers:
+            connection.execute_wrappers.append(note)
 
     connection_created.connect(watch_it)
     try:

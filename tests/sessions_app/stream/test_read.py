@@ -58,7 +58,7 @@ def test_any_text_arrives_as_it_is(session: Session) -> None:
 
 @pytest.mark.parametrize("text", ["x", "x" * 50_000])
 def test_a_feed_stays_within_its_bounds_however_slow_its_reader(text: str) -> None:
-    feed = Feed("s-1", cursor=0)
+    feed = Feed(0, drained=lambda: None)
     slow, quick = Reader(feed, 0, lambda: None), Reader(feed, 0, lambda: None)
     feed.readers |= {slow, quick}
     for batch in range(300):
@@ -74,7 +74,7 @@ def test_a_feed_stays_within_its_bounds_however_slow_its_reader(text: str) -> No
 
 
 def test_a_feed_whose_readers_have_everything_keeps_one_batch_at_most() -> None:
-    feed = Feed("s-1", cursor=0)
+    feed = Feed(0, drained=lambda: None)
     reader = Reader(feed, 0, lambda: None)
     feed.readers.add(reader)
     for seq in range(1, 100):
