@@ -46,7 +46,7 @@ class Command(BaseCommand):
         call_command("migrate", interactive=False, verbosity=0)
         self.start_engine(tree)
         self.say("Starting the worker and the web server …")
-        tree.start(self.child("worker", ["manage.py", "worker"], 6.5))
+        tree.start(self.child("worker", ["manage.py", "worker"], 7.0))
         port = str(settings.DEXWEB_PORT)
         # Verbosity 0: no access log, since request lines carry search words and cursors.
         daphne = ["-m", "daphne", "-v", "0", "-b", HOST, "-p", port, "dexweb.asgi:application"]
@@ -79,7 +79,7 @@ class Command(BaseCommand):
         log = supervisor.open_log(var, "engine")
         # The same port at every start, so that worker and web find it again.
         launch = lambda: embedded.start(var, port, log, namespace).process  # noqa: E731
-        tree.start(supervisor.Child("engine", log, launch, 2.0))
+        tree.start(supervisor.Child("engine", log, launch, 1.5))
 
     def child(self, name: str, words: list[str], stop_limit: float) -> supervisor.Child:
         log = supervisor.open_log(settings.DEXWEB_VAR, name)
