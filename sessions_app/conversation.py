@@ -19,8 +19,9 @@ TEXT_SHOWN = 6_000
 TEXT_BUDGET = 120_000
 TEXT_BEYOND_BUDGET = 300
 ARGS_SHOWN = 90
-# Model calls of one turn that are shown before somebody asks for all of them.
+# Model calls that are shown before somebody asks for all: of the newest turn, of one before it.
 SPOKEN_SHOWN = 12
+SPOKEN_SHOWN_BEFORE = 3
 
 ASKING = frozenset({"AwaitToolApproval", "AwaitAnswer"})
 ENDED = frozenset({"completed", "failed", "canceled"})
@@ -163,7 +164,8 @@ def build(rows: Rows, *, whole: bool = False) -> list[TurnItems]:
     # Newest first, so that the budget is spent on what people came to read.
     for turn in sorted(rows.turns, key=lambda turn: turn.number, reverse=True):
         models = [step for step in steps[turn.number] if step.type == "RunModel"]
-        shown = models if whole else models[-SPOKEN_SHOWN:]
+        room = SPOKEN_SHOWN_BEFORE if built else SPOKEN_SHOWN
+        shown = models if whole else models[-room:]
         spoken = [
             _spoken(step, calls[step.step_id], by_call, rows.partial, budget)
             for step in reversed(shown)

@@ -84,8 +84,8 @@ def panel(session: Session, step_id: str, now: datetime) -> StepPanel | None:
     asked = _asked(session, step)
     return StepPanel(
         step=step,
-        title=tool_words(step.tool) or step.step_id,
-        about=TYPE_WORDS.get(step.type, step.type),
+        title=tool_words(step.tool) or TYPE_WORDS.get(step.type, step.type),
+        about=TYPE_WORDS.get(step.type, step.type) if step.tool else "",
         state=state_of(graph_step(step)),
         words=step_words(step).words,
         time=_span(step.started_at, step.ended_at or (now if _is_open(step) else None)),

@@ -71,9 +71,11 @@ def page(session: Session, now: datetime, *, before: int | None = None) -> Timel
 
 
 def _turn(number: int, steps: Sequence[Step], now: datetime) -> TimelineTurn:
-    starts = [at for step in steps if (at := step.scheduled_at or step.started_at)]
+    # Waiting for a message may take days: it is told in words and does not squeeze the rest.
+    told = [step for step in steps if step.type != "AwaitMessage"]
+    starts = [at for step in told if (at := step.scheduled_at or step.started_at)]
     began = min(starts, default=None)
-    ended = max((_end(step, now) for step in steps), default=now)
+    ended = max((_end(step, now) for step in told), default=now)
     span = ended - began if began else None
     return TimelineTurn(
         number=number,
@@ -87,6 +89,7 @@ def _step(
     step: Step, origin: datetime | None, span: timedelta | None, now: datetime
 ) -> TimelineStep:
     began = step.started_at or step.scheduled_at
+    drawn = began is not None and step.type != "AwaitMessage"
     return TimelineStep(
         step_id=step.step_id,
         name=tool_words(step.tool) or step.step_id,
@@ -94,7 +97,7 @@ def _step(
         words=step_words(step).words,
         began=began,
         time=duration_words(_end(step, now) - began) if began else "",
-        bar=_bar(step, origin, span, now) if origin and span and began else None,
+        bar=_bar(step, origin, span, now) if origin and span and drawn else None,
     )
 
 

@@ -17,6 +17,8 @@ from sessions_app.graph.words import STATE_BY_OUTCOME, STATE_BY_STATUS, WAITS, S
 from sessions_app.models import Message, Session, Step
 
 FOLDED_SHOWN = 20
+# Before somebody asks for more: the drawing is what people came for.
+FOLDED_AT_FIRST = 4
 STEPS_READ = 6_000
 
 LEGEND: dict[State, str] = {
@@ -65,7 +67,7 @@ def newest(session: Session) -> GraphStrip:
     if last is None:
         return GraphStrip()
     parts = _parts_of(session, last)
-    folded, earlier = folded_before(session, last)
+    folded, earlier = folded_before(session, last, FOLDED_AT_FIRST)
     return _strip(parts, parts[-1].key, folded, earlier)
 
 
@@ -80,16 +82,18 @@ def one(session: Session, key: str) -> GraphStrip | None:
     return _strip(parts, key, [], None)
 
 
-def folded_before(session: Session, turn: int) -> tuple[list[FoldedPart], int | None]:
+def folded_before(
+    session: Session, turn: int, at_most: int = FOLDED_SHOWN
+) -> tuple[list[FoldedPart], int | None]:
     """The turns before ``turn`` as lines, oldest first, and the first of them if there are more."""
     turns = list(
         session.steps.filter(turn__lt=turn, turn__gt=0)
         .values_list("turn", flat=True)
         .distinct()
-        .order_by("-turn")[: FOLDED_SHOWN + 1]
+        .order_by("-turn")[: at_most + 1]
     )
-    shown = turns[:FOLDED_SHOWN]
-    earlier = shown[-1] if len(turns) > FOLDED_SHOWN else None
+    shown = turns[:at_most]
+    earlier = shown[-1] if len(turns) > at_most else None
     said = _said(session, shown)
     return [
         FoldedPart(f"turn-{number}", f"Turn {number}", said.get(number, ""), count, state)

@@ -10,8 +10,15 @@ export function conversation(address) {
   const scroll = document.getElementById("talk-scroll");
   const pieces = new Map();
 
-  const atEnd = () => scroll.scrollHeight - scroll.scrollTop - scroll.clientHeight < NEAR;
-  const toEnd = () => { scroll.scrollTop = scroll.scrollHeight; };
+  // On a phone the page scrolls, not the pane; and then only while the conversation is what is shown.
+  const scroller = () => (getComputedStyle(scroll).overflowY === "visible" ? document.scrollingElement : scroll);
+  const atEnd = () => {
+    const box = scroller();
+    return list.checkVisibility() && box.scrollHeight - box.scrollTop - box.clientHeight < NEAR;
+  };
+  const toEnd = () => {
+    if (list.checkVisibility()) scroller().scrollTop = scroller().scrollHeight;
+  };
   const turns = () => [...list.querySelectorAll(":scope > .turn")];
 
   function keepingEnd(change) {
@@ -67,8 +74,9 @@ export function conversation(address) {
 
   list.addEventListener("htmx:beforeSwap", (event) => {
     if (event.detail.target.classList.contains("earlier")) {
-      const below = scroll.scrollHeight - scroll.scrollTop;
-      list.addEventListener("htmx:afterSettle", () => { scroll.scrollTop = scroll.scrollHeight - below; }, { once: true });
+      const box = scroller();
+      const below = box.scrollHeight - box.scrollTop;
+      list.addEventListener("htmx:afterSettle", () => { box.scrollTop = box.scrollHeight - below; }, { once: true });
     }
   });
   toEnd();

@@ -68,11 +68,19 @@ export function graphView({ select }) {
     box.classList.toggle("dimmed", Boolean(node && chosen.byHand));
   }
 
+  // Within the canvas only: the page itself does not move under a reader.
+  function reveal(node) {
+    const [box, at] = [canvas().getBoundingClientRect(), node.getBoundingClientRect()];
+    const margin = 60;
+    canvas().scrollLeft += Math.max(0, at.right + margin - box.right) + Math.min(0, at.left - margin - box.left);
+    canvas().scrollTop += Math.max(0, at.bottom + margin - box.bottom) + Math.min(0, at.top - margin - box.top);
+  }
+
   function choose(step, byHand) {
     chosen = { step, byHand };
     mark();
     const node = strip()?.querySelector(".node.sel");
-    if (node && !byHand) node.scrollIntoView({ block: "nearest", inline: "nearest" });
+    if (node && !byHand) reveal(node);
   }
 
   async function fetchAgain() {
