@@ -113,6 +113,8 @@ class Supervisor:
         """End all, the latest started first, within the limit; a second Ctrl-C ends all at once."""
         until = time.monotonic() + self.limit
         try:
+            if self.children:
+                self.say("Stopping …")
             for child in reversed(self.children):
                 child.stop(max(0.0, min(child.stop_limit, until - time.monotonic())))
         except KeyboardInterrupt:

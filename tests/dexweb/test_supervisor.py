@@ -35,7 +35,7 @@ try:
         print(name, "pid", child.process.pid, flush=True)
     tree.watch()
 except KeyboardInterrupt:
-    print("stopping", flush=True)
+    pass
 finally:
     tree.stop()
 """
@@ -142,7 +142,7 @@ def test_a_second_stop_ends_all_at_once(tree):
     running = tree(web=STUBBORN)
     pid = pid_of(running, "web")
     running.send(signal.SIGINT)
-    running.line("stopping")
+    running.line("Stopping")
     began = time.monotonic()
     running.send(signal.SIGINT)
     running.ended()

@@ -99,8 +99,6 @@ class Command(BaseCommand):
         return f" ({words_for_sign_in()})"
 
     def stop(self, tree: supervisor.Supervisor) -> None:
-        if tree.children:
-            self.say("Stopping …")
         tree.stop()
         if not settings.DEXWEB_TEMPORAL_ADDRESS:
             embedded.forget(settings.DEXWEB_VAR)
