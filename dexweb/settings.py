@@ -163,6 +163,7 @@ SPECTACULAR_SETTINGS = {
     "DESCRIPTION": "Durable AI-agent sessions: browse, watch, approve.",
     "VERSION": "1",
     "SERVE_INCLUDE_SCHEMA": False,
+    "SCHEMA_PATH_PREFIX": "/api/v1/",
     "PREPROCESSING_HOOKS": ["sessions_app.api.schema.without_alternates"],
     "ENUM_NAME_OVERRIDES": {
         "SessionStatus": "sessions_app.models.Session.Status",
