@@ -59,6 +59,7 @@ def panel_context(
         "asked_by_step": known.call.model_step if known.call else "",
         "delivering": known.delivering,
         "refused": known.refused if interrupt.state == Interrupt.State.PENDING else None,
+        "let_run": _let_run(interrupt),
         "unfinished": _unfinished(interrupt, known.call),
         "can_view_session": user.has_perm("sessions_app.view_session"),
         "version": _version(interrupt, known, open_to_decide),
@@ -67,10 +68,14 @@ def panel_context(
 
 def _unfinished(interrupt: Interrupt, call: ToolCall | None) -> bool:
     """Whether the call may still run: the panel then waits for what it did."""
-    runs = interrupt.state == Interrupt.State.APPROVED or (
-        interrupt.state == Interrupt.State.EXPIRED and interrupt.at_deadline == "approve"
-    )
-    return runs and call is not None and not call.outcome
+    return _let_run(interrupt) and call is not None and not call.outcome
+
+
+def _let_run(interrupt: Interrupt) -> bool:
+    """Whether its end sent the call on to run, which may have refused it."""
+    if interrupt.state == Interrupt.State.EXPIRED:
+        return interrupt.at_deadline == "approve"
+    return interrupt.state in (Interrupt.State.APPROVED, Interrupt.State.INVALIDATED)
 
 
 def _version(interrupt: Interrupt, known: Any, open_to_decide: bool) -> str:

@@ -21,6 +21,12 @@ document.addEventListener("htmx:responseError", (event) => {
 });
 document.addEventListener("htmx:beforeSwap", (event) => {
   const { xhr } = event.detail;
+  if (xhr.status >= 400 && /^\s*<div[^>]*\bdata-notice\b/.test(xhr.responseText)) {
+    // About the request, not about the fragment: it must not replace what was typed.
+    event.detail.target = notices;
+    event.detail.swapOverride = "innerHTML";
+    return;
+  }
   const page = /^\s*(<!doctype|<html)/i.test(xhr.responseText);
   if (xhr.status >= 400 && page) {
     // A proxy's error page, or one of ours for a whole page: it would replace what was typed.

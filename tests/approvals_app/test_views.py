@@ -65,7 +65,7 @@ def refused_before(row, user, code, **details):
 
 def test_the_page_shows_every_argument_in_full_and_exactly(approver):
     long = "x" * 9000
-    args = '{"n": 12345678901234567890, "price": 1.10, "deep": {"list": [null, "%s"]}}' % long
+    args = '{"n": 12345678901234567890, "price": 1.10, "deep": {"list": [null, "' + long + '"]}}'
     build.interrupt(build.session(), args=args)
     page = approver.get("/approvals/i-1/").content.decode()
     for part in ("12345678901234567890", "1.10", "null", long):
