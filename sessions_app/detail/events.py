@@ -84,7 +84,7 @@ def _of(session: Session, family: str) -> QuerySet[AgentEvent]:
 
 
 def _lines(rows: Sequence[AgentEvent], *, gaps: bool) -> list[EventLine]:
-    below = [row.seq for row in rows[1:]] + [rows[-1].seq - 1 if rows else 0]
+    below = [row.seq for row in rows[1:]] + [row.seq - 1 for row in rows[-1:]]
     return [
         _line(row, _gap(row.seq, next_seq) if gaps else "")
         for row, next_seq in zip(rows, below, strict=True)

@@ -103,14 +103,18 @@ def panel(session: Session, step_id: str, now: datetime) -> StepPanel | None:
 
 def raw(session: Session, step_id: str, what: str) -> str | None:
     """One value of a Step in full, as text; None when there is no such Step or value."""
-    step = session.steps.filter(step_id=step_id).only("call_id", *RAW_OF_STEP.values()).first()
+    step = (
+        session.steps.filter(step_id=step_id)
+        .only("session_id", "call_id", *RAW_OF_STEP.values())
+        .first()
+    )
     if step is None:
         return None
     if what in RAW_OF_STEP:
         return _as_text(getattr(step, RAW_OF_STEP[what]))
     if what in RAW_OF_CALL and step.call_id:
         field = RAW_OF_CALL[what]
-        call = session.calls.filter(call_id=step.call_id).only(field).first()
+        call = session.calls.filter(call_id=step.call_id).only("session_id", field).first()
         return getattr(call, field) if call else None
     return None
 
@@ -159,7 +163,7 @@ def _siblings(session: Session, step: Step) -> list[Step]:
     if not step.call_id:
         return []
     others = session.steps.filter(call_id=step.call_id).exclude(step_id=step.step_id)
-    return list(others.only("step_id", "type").order_by("position"))
+    return list(others.only("session_id", "step_id", "type").order_by("position"))
 
 
 def _decided(step: Step, asked: list[AskedCall]) -> str:

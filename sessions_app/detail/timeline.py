@@ -57,7 +57,7 @@ class Timeline:
 
 def page(session: Session, now: datetime, *, before: int | None = None) -> Timeline:
     """The newest Steps, or those before a position."""
-    rows = session.steps.defer("text", "reasoning", "response", "causes").order_by("-position")
+    rows = session.steps.defer("text", "reasoning", "response").order_by("-position")
     if before is not None:
         rows = rows.filter(position__lt=before)
     found = list(rows[: STEPS_SHOWN + 1])

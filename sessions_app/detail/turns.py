@@ -132,7 +132,18 @@ def _parts_of(session: Session, turn: int) -> list[GraphPart]:
 
 def _light(rows: Iterable[Step]) -> Iterable[Step]:
     return rows.only(  # type: ignore[attr-defined]
-        *("step_id", "type", "status", "turn", "causes", "tool", "outcome", "attempt", "position"),
+        *(
+            "session_id",
+            "step_id",
+            "type",
+            "status",
+            "turn",
+            "causes",
+            "tool",
+            "outcome",
+            "attempt",
+            "position",
+        ),
         *("detail", "started_at", "ended_at"),
     )
 

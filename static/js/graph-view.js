@@ -107,7 +107,13 @@ export function graphView({ select }) {
   }
 
   const soon = paced(fetchAgain, 500);
-  const calmly = paced(fetchAgain, 2000);
+  let calm;
+  const calmly = () => {
+    calm ??= setTimeout(() => {
+      calm = undefined;
+      soon();
+    }, 1500);
+  };
 
   function stateOf({ type, status, outcome }) {
     const rules = JSON.parse(canvas().dataset.states);

@@ -37,7 +37,7 @@ export function follow(path, after, { events, reset, state, stale }) {
     events: take,
     ping: () => send({ type: "pong" }),
     reset: (message) => {
-      last = message.seq ?? message.snapshot?.last_seq ?? last;
+      last = message.seq ?? last;
       reset(message);
     },
   };
