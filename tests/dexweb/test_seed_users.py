@@ -42,11 +42,11 @@ def test_the_password_is_made_once_kept_private_and_told(tmp_path):
     assert seed()[0].check_password(password)
 
 
-def test_a_given_password_is_applied_to_users_that_are_there_and_not_told(settings):
+def test_a_given_password_is_applied_to_users_that_are_there(settings):
     seed()
     settings.DEXWEB_DEMO_PASSWORD = "correct horse battery"
     assert seed()[0].check_password("correct horse battery")
-    assert words_for_sign_in() == "user demo, password as in DEXWEB_DEMO_PASSWORD"
+    assert words_for_sign_in() == "user demo, password correct horse battery"
 
 
 def test_what_a_person_changed_since_stays_changed():

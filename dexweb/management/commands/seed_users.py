@@ -53,10 +53,8 @@ class Command(BaseCommand):
 
 
 def words_for_sign_in() -> str:
-    """How to sign in as demo, in words, with the password when it is one that we made."""
-    if settings.DEXWEB_DEMO_PASSWORD:
-        return "user demo, password as in DEXWEB_DEMO_PASSWORD"
-    password = demo_password(settings.DEXWEB_VAR)
+    """How to sign in as demo, in words, with the password unless it was changed since."""
+    password = settings.DEXWEB_DEMO_PASSWORD or demo_password(settings.DEXWEB_VAR)
     if User.objects.get(username="demo").check_password(password):
         return f"user demo, password {password}"
     return "user demo, with the password that was set for it"
