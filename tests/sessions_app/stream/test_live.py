@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -33,6 +34,7 @@ def start_writer() -> subprocess.Popen[bytes]:
         url = os.environ["DATABASE_URL"].replace("/postgres?", f"/{database['NAME']}?")
     return subprocess.Popen(
         [sys.executable, "-c", WRITER],
+        cwd=Path(__file__).parents[3],
         env={**os.environ, "DATABASE_URL": url},
     )
 
