@@ -243,3 +243,11 @@ def test_the_command_refuses_with_every_fault(tmp_path):
 def test_the_command_names_a_file_it_cannot_read(tmp_path):
     with pytest.raises(CommandError, match="cannot be read"):
         call_command("import_agents", str(tmp_path / "none.yaml"))
+
+
+def test_the_examples_of_the_documentation_can_be_imported(settings):
+    page = (settings.BASE_DIR / "docs" / "agents.md").read_text()
+    full, rehearsal = [part.split("```")[0] for part in page.split("```yaml\n")[1:]]
+    report = load_agents(full, {"OPENAI_API_KEY": KEY, "SHOP_KEY": KEY})
+    assert whats(report)[-1] == ("agent", "refund-desk", "created")
+    assert whats(load_agents(rehearsal)) == [("agent", "rehearsal", "created")]
