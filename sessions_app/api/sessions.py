@@ -173,7 +173,7 @@ class Stop(OperationView):
         **OPERATION,
     )
     def post(self, request: Request, session_id: str) -> Response:
-        """End it: ``complete`` after the turn, ``cancel`` now; the others need a reason."""
+        """End it: ``complete`` when its queue is done, ``cancel`` now; others need a reason."""
         return self.run(request, session_id)
 
     def operate(self, session_id: str, asked: dict[str, Any], request_id: str) -> Any:
