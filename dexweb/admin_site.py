@@ -19,7 +19,7 @@ class DexwebAdminSite(AdminSite):
     site_title = "Dexweb admin"
     site_header = "Dexweb admin"
     index_title = "Agents, connections and credentials"
-    site_url = "/sessions/"
+    site_url = "/"
     enable_nav_sidebar = True
 
     @method_decorator(never_cache)
