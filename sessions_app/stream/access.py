@@ -60,12 +60,19 @@ class Doorkeeper:
         key = (id(loop), credential, permission)
         if key not in self._asked:
             task = asyncio.ensure_future(database_sync_to_async(admit)(credential, permission))
+            task.add_done_callback(_heard)
             self._asked[key] = (now + SHARED_FOR, task)
         # One socket that leaves must not cancel the question of the others.
         return await asyncio.shield(self._asked[key][1])
 
 
 doorkeeper = Doorkeeper()
+
+
+def _heard(task: asyncio.Task[AbstractUser]) -> None:
+    """A refusal is nobody's error, also when all who asked have left meanwhile."""
+    if not task.cancelled():
+        task.exception()
 
 
 def _user(credential: Credential | None) -> AbstractUser | None:

@@ -7,6 +7,7 @@ from urllib.parse import parse_qs
 
 from channels.db import database_sync_to_async
 
+from approvals_app.rules import permission_keys
 from sessions_app.stream.closing import BAD_MESSAGE, NOT_FOUND, Closed
 from sessions_app.stream.feed import Reader
 from sessions_app.stream.read import EventsGone, Item, gaps, items_after, position
@@ -128,8 +129,6 @@ class ApprovalsSocket(Socket):
         self.keys: frozenset[str] | None = frozenset()
 
     async def admitted(self) -> None:
-        from approvals_app.rules import permission_keys
-
         self.keys = await database_sync_to_async(permission_keys)(self.user)
 
     async def serve(self) -> None:

@@ -4,7 +4,8 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from django.conf import settings
-from django.http.request import is_same_domain, validate_host
+from django.http.request import validate_host
+from django.utils.http import is_same_domain
 
 
 class OwnOrigin:

@@ -22,10 +22,6 @@ PROTOCOL = 1
 LONGEST_MESSAGE = 4096
 
 
-def _setting(name: str, default: float) -> float:
-    return float(getattr(settings, name, default))
-
-
 class Socket:
     """One WebSocket, as an ASGI application: `Kind.app` is the route's callable.
 
@@ -108,9 +104,9 @@ class Socket:
 
     async def _guard(self) -> None:
         """Pings, closes an idle socket, and asks again whether this user may still watch."""
-        ping_every = _setting("DEXWEB_SOCKET_PING", 20)
-        check_every = _setting("DEXWEB_SOCKET_RECHECK", 5)
-        idle_after = _setting("DEXWEB_SOCKET_IDLE", 60)
+        ping_every = settings.DEXWEB_SOCKET_PING
+        check_every = settings.DEXWEB_SOCKET_RECHECK
+        idle_after = settings.DEXWEB_SOCKET_IDLE
         pinged = checked = time.monotonic()
         while True:
             await asyncio.sleep(min(ping_every, check_every, idle_after / 2))

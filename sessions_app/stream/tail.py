@@ -28,6 +28,7 @@ LOOK_ANYWAY = 3.0  # seconds between looks when nothing was noticed
 LISTS_EVERY = 0.5
 BATCH_EVENTS = 256
 BATCH_BYTES = 256 * 1024
+BATCHES_A_LOOK = 8
 
 _tails: "WeakKeyDictionary[asyncio.AbstractEventLoop, Tail]" = WeakKeyDictionary()
 
@@ -123,7 +124,9 @@ class Tail:
             for session_id, feed in self.feeds.items()
             if (changed is None or session_id in changed) and feed.wanted()
         }
-        while cursors:
+        for _ in range(BATCHES_A_LOOK):
+            if not cursors:
+                return
             news = await self._in_thread(_read_news, cursors)
             for session_id, (items, _) in news.items():
                 self._hand_over(session_id, cursors[session_id], items)
@@ -134,6 +137,8 @@ class Tail:
                 for session_id, (items, more) in news.items()
                 if more and session_id in self.feeds and self.feeds[session_id].wanted()
             }
+        # A session that never stops must not keep the others waiting.
+        self.ring()
 
     def _hand_over(self, session_id: str, cursor: int, items: list[Item]) -> None:
         feed = self.feeds.get(session_id)
