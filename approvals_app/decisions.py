@@ -200,10 +200,12 @@ def _same_request(
 
 
 def _answer_again(earlier: Decision) -> Decision:
-    """The first answer of a repeated request; one still on its way is sent once more."""
+    """The first answer of a repeated request; one still on its way, or refused only because of a
+    lock, is sent once more."""
     if earlier.state == Decision.State.DELIVERED:
         return earlier
-    if earlier.state == Decision.State.REFUSED:
+    locked = earlier.refusal.get("code") == RpcLockConflict.code
+    if earlier.state == Decision.State.REFUSED and not locked:
         details = {name: value for name, value in earlier.refusal.items() if name != "code"}
         raise from_details(earlier.refusal["code"], details)
     return deliver(earlier)

@@ -92,7 +92,7 @@ def cancel_turn(user: User, session_id: str, reason: str, request_id: str) -> st
 
 
 def stop(user: User, session_id: str, kind: str, reason: str, request_id: str) -> state.RpcAnswer:
-    """End a session: complete after the turn, cancel, terminate or fail. The last two need a reason."""
+    """End a session: complete when its queue is done, cancel, terminate or fail. The last two need a reason."""
     _may_operate(user)
     session = _open_session(session_id)
     if kind in ("terminate", "fail") and not reason.strip():

@@ -40,18 +40,23 @@ def locked(session_id: str) -> Iterator[Session]:
 
 def record(session_id: str, facts: Sequence[flow.Fact]) -> int:
     """Record those of ``facts`` that are new, in order. Returns the number of the newest recorded."""
-    if not facts:
-        return 0
-    first = facts[0].body
-    if isinstance(first, flow.SessionStarted):
-        ensure_session(session_id, first, datetime.fromisoformat(facts[0].at))
-    with locked(session_id) as session:
-        apply(session, facts)
+    with recording(session_id, facts) as session:
         return session.last_fact
 
 
+@contextmanager
+def recording(session_id: str, facts: Sequence[flow.Fact]) -> Iterator[Session]:
+    """As `locked`, with ``facts`` recorded first; they make the session's row if they begin it."""
+    first = facts[0] if facts else None
+    if first is not None and isinstance(first.body, flow.SessionStarted):
+        ensure_session(session_id, first.body, datetime.fromisoformat(first.at))
+    with locked(session_id) as session:
+        apply(session, facts)
+        yield session
+
+
 def apply(session: Session, facts: Sequence[flow.Fact]) -> None:
-    """As `record`, for a caller that already holds the lock."""
+    """Record what is new of ``facts``; the caller holds the session's lock."""
     for fact in facts:
         if fact.n != session.last_fact + 1:
             continue

@@ -10,11 +10,17 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from django.conf import settings
-from temporalio.client import Client, WorkflowHandle, WorkflowUpdateFailedError, WorkflowUpdateStage
+from temporalio.client import (
+    Client,
+    WorkflowHandle,
+    WorkflowUpdateFailedError,
+    WorkflowUpdateHandle,
+    WorkflowUpdateStage,
+)
 from temporalio.client import WorkflowUpdateRPCTimeoutOrCancelledError as UpdateTimedOut
 from temporalio.common import WorkflowIDConflictPolicy, WorkflowIDReusePolicy
 from temporalio.contrib.pydantic import pydantic_data_converter
@@ -113,7 +119,7 @@ class SessionEngine:
         return await self._update(session_id, "cancel_turn", rpc)
 
     async def stop(self, session_id: str, rpc: state.Stop) -> state.RpcAnswer:
-        """End the session: complete (after the turn), cancel or fail. Raises SessionClosed."""
+        """End the session: complete (once what is queued is done), cancel or fail. Raises SessionClosed."""
         return await self._update(session_id, "stop", rpc)
 
     async def terminate(self, session_id: str, reason: str) -> None:
@@ -203,8 +209,7 @@ class SessionEngine:
                     wait_for_stage=WorkflowUpdateStage.ACCEPTED,
                     result_type=state.RpcAnswer,
                 )
-            async with asyncio.timeout(ANSWER_LIMIT):
-                return await update.result()
+            return await self._answer(update, rpc.request_id)
         except WorkflowUpdateFailedError as error:
             raise _typed(error) from error
         except (TimeoutError, UpdateTimedOut) as error:
@@ -219,6 +224,15 @@ class SessionEngine:
             if "connect" not in str(error).lower():
                 raise
             raise errors.EngineUnavailable() from error
+
+    async def _answer(self, update: WorkflowUpdateHandle[Any], request_id: str) -> state.RpcAnswer:
+        """What an accepted RPC answers. Accepted is durable: one that takes long is not away."""
+        try:
+            async with asyncio.timeout(ANSWER_LIMIT):
+                answer: state.RpcAnswer = await update.result()
+                return answer
+        except (TimeoutError, UpdateTimedOut):
+            return state.RpcAnswer(request_id, datetime.now(UTC).isoformat(), "accepted")
 
     async def _away(self, client: Client | None, session_id: str) -> errors.DexwebError:
         """No answer in time: is it the engine that is away, or every worker of the pool?"""

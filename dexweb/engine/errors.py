@@ -259,7 +259,7 @@ class NoWorker(DexwebError):
 def _away(delivery: str, what: str) -> str:
     if delivery == "delivery_pending":
         return f"{what} Your decision is kept and will be delivered as soon as it is back."
-    return f"{what} Nothing was lost; try again in a moment."
+    return f"{what} Nothing was changed; try again in a moment."
 
 
 def _all(cls: type[DexwebError]) -> list[type[DexwebError]]:

@@ -67,11 +67,12 @@ class SessionFlow:
         self._updates = 0
         if before is None and given.first_message is not None:
             self._queue.append(given.first_message)
+        # Here and not in run: an RPC that comes with the start is handled before run begins.
+        self._tell_start()
 
     @workflow.run
     async def run(self, given: SessionInput) -> str:
         """Returns the status that the session closed with."""
-        self._tell_start()
         try:
             while await self._next_message():
                 await self._run_turn()
@@ -108,7 +109,7 @@ class SessionFlow:
         """Wait, idle, until there is a message (True) or the session is to end (False)."""
         causes = [self._last_step] if self._last_step else []
         turn = max(self._turn_number, 1)
-        if self._queue and self._stopping is None:
+        if self._queue and (self._stopping is None or self._stopping.kind == "complete"):
             step = self._steps.new("AwaitMessage", turn, causes, status="completed")
             self._last_step = step.step_id
             return True
@@ -224,7 +225,7 @@ class SessionFlow:
     def check_send_message(self, rpc: SendMessage) -> None:
         if rpc.request_id in self._ledger:
             return
-        self._check_open()
+        self._check_taking_messages()
         if not rpc.text.strip():
             raise rules.refuse("blank_message")
         size, limit = len(rpc.text.encode()), self._given.limits.message_bytes
@@ -291,6 +292,10 @@ class SessionFlow:
     def _check_open(self) -> None:
         if self._closed:
             assert self._stopping is not None
+            raise rules.refuse("session_closed", session_status=CLOSES_AS[self._stopping.kind])
+
+    def _check_taking_messages(self) -> None:
+        if self._stopping is not None:
             raise rules.refuse("session_closed", session_status=CLOSES_AS[self._stopping.kind])
 
     async def _answer(self, request_id: str, id: str, state: str) -> RpcAnswer:

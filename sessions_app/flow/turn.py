@@ -290,13 +290,13 @@ class Turn:
     ) -> ToolCallResult:
         """The attempt brought no result: the rows know how far it came."""
         if rules.reach_of(error) == Reach.NEVER_TAKEN:
-            result = rules.never_taken(call)
-            self._close(call, step, result.outcome, result.words)
-            self._steps.change(step, "failed", outcome="failed", detail=result.words)
-            return result
+            untaken = rules.never_taken(call)
+            self._close(call, step, untaken.outcome, untaken.words)
+            self._steps.change(step, "failed", outcome="failed", detail=untaken.words)
+            return untaken
         context = self._context(step, attempt)
         canceled = self.canceled or rules.reach_of(error) == Reach.CANCELED
-        result = await workflow.execute_activity(
+        result: ToolCallResult = await workflow.execute_activity(
             RECONCILE_CALL,
             ReconcileInput(
                 context, call.call_id, call.effect, rules.cut_off_words(error), canceled, last

@@ -20,7 +20,7 @@ from sessions_app.flow.state import (
     ToolCallResult,
 )
 from sessions_app.models import Session, Step, ToolCall
-from sessions_app.projection import apply, end_call, locked, standing
+from sessions_app.projection import end_call, locked, recording, standing
 from sessions_app.steps import reports, sources
 from sessions_app.steps.heartbeat import heartbeats
 from sessions_app.stream.append import append
@@ -100,8 +100,7 @@ def cut_off(effect: str, tool: str, why: str, last: bool) -> ToolCallResult:
 def begin(given: CallToolInput) -> Begun | ToolCallResult:
     """Record the start, check once more that it may run, and mark the attempt as begun."""
     context, plan = given.step, given.call
-    with locked(context.session_id) as session:
-        apply(session, context.facts)
+    with recording(context.session_id, context.facts) as session:
         call = session.calls.select_for_update().get(call_id=plan.call_id)
         step = reports.step_of(session, context)
         if call.outcome:
@@ -196,8 +195,7 @@ async def reconcile_call(given: ReconcileInput) -> ToolCallResult:
 
 def reconcile(given: ReconcileInput) -> ToolCallResult:
     context = given.step
-    with locked(context.session_id) as session:
-        apply(session, context.facts)
+    with recording(context.session_id, context.facts) as session:
         call = session.calls.get(call_id=given.call_id)
         if call.outcome:
             # It had ended and only the news was lost.

@@ -26,7 +26,7 @@ from sessions_app.llm.factory import ModelSpec, ModelUnavailable, build_model
 from sessions_app.llm.failures import ModelFailed
 from sessions_app.llm.stream import ModelReply, RequestedCall, stream_response
 from sessions_app.models import Agent, Session, Step, ToolCall
-from sessions_app.projection import apply, locked, standing
+from sessions_app.projection import locked, recording, standing
 from sessions_app.steps import reports, sources
 from sessions_app.steps.heartbeat import heartbeats
 from sessions_app.stream.append import append
@@ -90,8 +90,7 @@ class RunModel:
 def begin(given: RunModelInput) -> ModelCall | RunModelResult:
     """Record the start and gather what the call needs; a call that is already recorded is answered."""
     context = given.step
-    with locked(context.session_id) as session:
-        apply(session, context.facts)
+    with recording(context.session_id, context.facts) as session:
         step = reports.step_of(session, context)
         if step.response is not None:
             return recorded(session, step)
@@ -160,8 +159,7 @@ def _result(call: ToolCall) -> ModelMessage:
 
 def fail(given: RunModelInput, error: str, retryable: bool) -> RunModelResult:
     """Record that the attempt failed. The Flow says whether another one follows."""
-    with locked(given.step.session_id) as session:
-        apply(session, given.step.facts)
+    with recording(given.step.session_id, given.step.facts) as session:
         append(
             session,
             "model.failed",
