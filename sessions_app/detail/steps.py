@@ -186,12 +186,9 @@ def _values(step: Step, call: ToolCall | None) -> list[Value]:
     values.append(Value("text", "What the model said", step.text_start, step.text_size, prose=True))
     values.append(Value("reasoning", "Reasoning", step.reasoning_start, step.reasoning_size))
     shown = [value for value in values if value.size]
+    told = {value.shown for value in shown if value.what == "result"} | {step.detail}
     # The same words twice tell nothing more.
-    return [value for value in shown if value.what != "words" or not _said_by(value, shown)]
-
-
-def _said_by(words: Value, values: list[Value]) -> bool:
-    return any(value.what == "result" and value.shown == words.shown for value in values)
+    return [value for value in shown if value.what != "words" or value.shown not in told]
 
 
 def _times(step: Step) -> list[tuple[str, datetime | None]]:

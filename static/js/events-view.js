@@ -28,7 +28,7 @@ export function eventsView() {
     const line = document.getElementById(hash.slice(1));
     if (!line) {
       const before = Number(match[1]) + 1;
-      if (box.dataset.before !== String(before)) location.replace(`?tab=events&before=${before}${hash}`);
+      if (box.dataset.before !== String(before)) location.replace(`${document.getElementById("session").dataset.page}?tab=events&before=${before}${hash}`);
       return;
     }
     box.querySelectorAll(".event.sel").forEach((other) => other.classList.remove("sel"));

@@ -103,7 +103,7 @@ document.addEventListener("session:changed", everything);
 /** Selects a Step by hand: it has an address of its own. */
 function go(step) {
   if (location.hash !== `#step-${step}`) history.pushState(history.state, "", `#step-${step}`);
-  side.show(step, true);
+  side.show(step, { hand: true });
 }
 
 document.addEventListener("click", (event) => {
@@ -115,7 +115,8 @@ document.addEventListener("click", (event) => {
 
 function follows(hash) {
   const step = /^#step-(.+)$/.exec(hash)?.[1];
-  if (step) side.show(decodeURIComponent(step), false);
+  if (step) side.show(decodeURIComponent(step), { open: true });
+  else side.close();
   if (/^#event-\d+$/.test(hash)) views.open("events").then(() => events.show(hash));
 }
 addEventListener("hashchange", () => follows(location.hash));

@@ -29,14 +29,12 @@ export function sidePanel({ steps, chosen }) {
     }
   }
 
-  async function show(step, hand = true) {
+  /** `hand`: a person chose it just now. `open`: on a phone, the panel comes over the page. */
+  async function show(step, { hand = false, open = hand } = {}) {
     byHand = hand;
     chosen(step, hand);
-    if (body().dataset.step !== step) await fetchStep(step);
-    if (hand) {
-      side.classList.add("open");
-      side.scrollTop = 0;
-    }
+    if (body().dataset.step !== step && await fetchStep(step)) side.scrollTop = 0;
+    if (open) side.classList.add("open");
   }
 
   async function fetchAgain() {
@@ -60,12 +58,14 @@ export function sidePanel({ steps, chosen }) {
   const refresh = paced(fetchAgain, 600);
 
   function hear(event, replayed) {
-    if (event.type === "approval.requested" && !replayed && !byHand && !typing() && !pending()) {
-      show(event.step_id, false);
+    // One gate after another: a panel whose own approval is over makes room for the next.
+    const free = !typing() && !pending() && (!byHand || body().dataset.kind === "interrupt");
+    if (event.type === "approval.requested" && !replayed && free) {
+      show(event.step_id);
     } else if (event.type.startsWith("approval.")) {
       refresh();
     } else if (event.type === "step.changed" && !body().dataset.step) {
-      show(event.step_id, false);
+      show(event.step_id);
     } else if (event.step_id && event.step_id === body().dataset.step && event.type !== "model.delta") {
       refresh();
     } else if (event.payload.call_id && side.querySelector(`[data-call-id="${CSS.escape(event.payload.call_id)}"]`)) {
@@ -79,5 +79,5 @@ export function sidePanel({ steps, chosen }) {
   document.addEventListener("keydown", (event) => {
     if (event.key === "Escape" && !document.querySelector("dialog[open]")) side.classList.remove("open");
   });
-  return { show, hear, refresh };
+  return { show, hear, refresh, close: () => side.classList.remove("open") };
 }

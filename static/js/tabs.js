@@ -25,7 +25,7 @@ export function tabs(address, { shown }) {
     document.querySelectorAll("#tabs [aria-current]").forEach((other) => other.removeAttribute("aria-current"));
     link(tab)?.setAttribute("aria-current", "page");
     middle.setAttribute("aria-label", link(tab)?.textContent.trim() ?? "");
-    if (push) history.pushState({ tab }, "", `?tab=${tab}${location.hash.startsWith("#step-") ? location.hash : ""}`);
+    if (push) history.pushState({ tab }, "", `${address}?tab=${tab}${location.hash.startsWith("#step-") ? location.hash : ""}`);
     shown();
   }
 

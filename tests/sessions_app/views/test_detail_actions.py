@@ -104,3 +104,10 @@ def test_who_may_only_look_can_do_nothing(client, path):
 def test_reading_an_address_changes_nothing(operator, path):
     build.session()
     assert operator.get(f"/sessions/refund-desk-1/{path}/").status_code == 405
+
+
+def test_links_of_a_refused_page_lead_back_to_the_session(operator):
+    build.session()
+    page = send(operator, "messages", htmx=False, text=" ").content.decode()
+    assert not re.search(r'href="\?', page)
+    assert 'href="/sessions/refund-desk-1/?tab=events"' in page
