@@ -1,5 +1,6 @@
 // Keeps what is typed into [data-draft] fields until it was taken: an expired sign-in loses nothing.
 // Only for this tab, and forgotten at sign-out.
+const SENT = "dexweb-drafts-sent";
 const key = (field) => `dexweb-draft:${field.dataset.draft}`;
 
 function storage() {
@@ -18,8 +19,8 @@ function restore() {
   }
 }
 
-/** Forgets every draft whose name begins with `prefix`. */
-export function forget(prefix = "") {
+/** Forgets every draft whose name begins with `prefix`; all of them by default. */
+function forget(prefix = "") {
   const store = storage();
   if (!store) return;
   for (const name of Object.keys(store)) {
@@ -35,11 +36,23 @@ document.addEventListener("input", (event) => {
     // Full or refused: the field itself still holds the text.
   }
 });
-document.addEventListener("submit", (event) => {
-  if (event.target.matches("[data-sign-out]")) forget();
+
+// A sent form's drafts were taken when the next page neither shows their fields again nor asks to
+// keep them (as signing in does).
+function settle() {
+  const sent = storage()?.getItem(SENT);
+  if (!sent || document.querySelector("[data-keep-drafts]")) return;
+  storage().removeItem(SENT);
+  for (const name of sent.split(" ")) {
+    if (!document.querySelector(`[data-draft="${CSS.escape(name)}"]`)) forget(name);
+  }
+}
+
+document.addEventListener("submit", ({ target }) => {
+  if (target.matches("[data-sign-out]")) forget();
+  const names = [...target.querySelectorAll("[data-draft]")].map((field) => field.dataset.draft);
+  if (names.length) storage()?.setItem(SENT, names.join(" "));
 });
 document.addEventListener("htmx:afterSettle", restore);
-// The answer to a sent form names the drafts it took.
-document.addEventListener("draft:taken", (event) => forget(event.detail.value));
-document.querySelectorAll("[data-draft-taken]").forEach((element) => forget(element.dataset.draftTaken));
+settle();
 restore();

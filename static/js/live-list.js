@@ -1,15 +1,10 @@
 // Lists that stay where they are: a visible row's content is brought up to date in place; new rows
 // wait behind a notice and never move what is under the pointer.
+import { showPending } from "./badge.js";
 import { wake } from "./wake.js";
 
 const list = document.querySelector("[data-live-list]");
 if (list) start(list);
-
-/** The ids that a message speaks of, whatever it calls them; unknown messages speak of none. */
-function changedIds(message) {
-  const found = ["ids", "sessions", "approvals", "interrupts", "rows", "changed"].flatMap((name) => message[name] ?? []);
-  return found.map((item) => item?.id ?? item).filter((id) => typeof id === "string");
-}
 
 function start(list) {
   const notice = document.querySelector("[data-live-notice]");
@@ -54,9 +49,9 @@ function start(list) {
     tell();
   }
 
-  function tell() {
-    if (!notice || !fresh.size) return;
-    notice.querySelector("[data-live-count]").textContent = fresh.size;
+  function tell(count = fresh.size) {
+    if (!notice || !count) return;
+    notice.querySelector("[data-live-count]").textContent = count;
     notice.hidden = false;
   }
 
@@ -67,7 +62,12 @@ function start(list) {
   }
 
   wake(list.dataset.liveList, {
-    heard: (message) => later(changedIds(message)),
+    heard: (message) => {
+      showPending(message.pending);
+      // "more": so much changed that it was not counted.
+      later(message.more ? [...visible(), ...(message.ids ?? [])] : message.ids ?? []);
+      if (message.more) tell("Many");
+    },
     opened: (again) => again && later(visible()),
   });
 }

@@ -1,5 +1,6 @@
 // Panels that keep themselves true: [data-refresh="url"] is fetched anew when something happened,
 // and swapped only if its data-version differs. What was typed, and the focus, go over.
+import { showPending } from "./badge.js";
 import { wake } from "./wake.js";
 
 const busy = new WeakSet();
@@ -56,7 +57,13 @@ const refreshSoon = () => {
 function watch() {
   const all = panels();
   if (all.length && !approvals) {
-    approvals = wake("/ws/approvals", { heard: refreshSoon, opened: refreshSoon });
+    approvals = wake("/ws/approvals", {
+      heard: (message) => {
+        showPending(message.pending);
+        refreshSoon();
+      },
+      opened: refreshSoon,
+    });
   }
   const stream = all.find((panel) => panel.dataset.events)?.dataset.events;
   if (stream && !events) {
