@@ -27,6 +27,15 @@ document.addEventListener("htmx:afterSwap", (event) => {
   if (event.detail.requestConfig?.path?.endsWith("/messages/")) document.getElementById("composer-text")?.focus();
 });
 
+// The answer to a form names the draft that it took, before the empty form is put in place.
+document.addEventListener("draft:taken", (event) => {
+  try {
+    sessionStorage.removeItem(`dexweb-draft:${event.detail.value}`);
+  } catch {
+    // Storage is refused, so there is no draft.
+  }
+});
+
 // The stop dialog. Its opener is part of the head, which may have been replaced meanwhile.
 document.addEventListener("click", (event) => {
   const opener = event.target.closest("[data-stop-open]");

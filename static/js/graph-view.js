@@ -1,47 +1,18 @@
-// The drawings of a session's turns: zoom, pan, selection, and the state of a node as it changes.
+// The drawings of a session's turns: selection, and the state of a node as it changes.
 // A change of state is one class; a drawing is fetched again only when Steps came.
 import { load, paced, replace } from "./fragments.js";
+import { zoomAndPan } from "./graph-zoom.js";
 
 const STATES = ["s-ok", "s-run", "s-act", "s-bad", "s-odd", "s-off"];
-const CLOSEST = 2.5;
-const FARTHEST = 0.25;
-const USUAL = 1.15;
-
 const nodeId = (step) => `step-${step.replace(/[^A-Za-z0-9-]/g, (char) => `_${char.codePointAt(0).toString(16)}_`)}`;
 const stepOf = (node) => node.id.slice(5).replace(/_([0-9a-f]+)_/g, (_, code) => String.fromCodePoint(parseInt(code, 16)));
 
 export function graphView({ select }) {
-  let zoom;
   let chosen = { step: "", byHand: false };
   const canvas = () => document.getElementById("canvas");
   const strip = () => document.getElementById("strip");
   const drawings = () => [...(strip()?.querySelectorAll("svg.graph") ?? [])];
-
-  const natural = (svg) => svg.viewBox.baseVal;
-
-  function fitting() {
-    const widest = Math.max(...drawings().map((svg) => natural(svg).width), 1);
-    return Math.min(USUAL, Math.max(0.8, (canvas().clientWidth - 48) / widest));
-  }
-
-  function size() {
-    for (const svg of drawings()) {
-      svg.setAttribute("width", natural(svg).width * zoom);
-      svg.setAttribute("height", natural(svg).height * zoom);
-    }
-  }
-
-  function zoomTo(next, at) {
-    const box = canvas();
-    const from = zoom;
-    zoom = Math.min(CLOSEST, Math.max(FARTHEST, next));
-    const x = at?.x ?? box.clientWidth / 2;
-    const y = at?.y ?? box.clientHeight / 2;
-    const [left, top] = [box.scrollLeft + x, box.scrollTop + y];
-    size();
-    box.scrollLeft = left * (zoom / from) - x;
-    box.scrollTop = top * (zoom / from) - y;
-  }
+  const view = zoomAndPan(canvas, drawings);
 
   function dress() {
     for (const node of strip()?.querySelectorAll("svg .node") ?? []) {
@@ -50,8 +21,7 @@ export function graphView({ select }) {
       node.setAttribute("aria-label", node.querySelector("title")?.textContent ?? node.id);
     }
     drawings().forEach((svg) => svg.setAttribute("role", "group"));
-    zoom ??= fitting();
-    size();
+    view.size();
     mark();
   }
 
@@ -133,11 +103,6 @@ export function graphView({ select }) {
   }
 
   document.addEventListener("click", (event) => {
-    const button = event.target.closest("[data-zoom]");
-    if (button && canvas()) {
-      const to = { in: () => zoom * 1.2, out: () => zoom / 1.2, fit: fitting }[button.dataset.zoom];
-      return zoomTo(to());
-    }
     const fold = event.target.closest(".part-fold");
     if (fold) {
       const open = fold.getAttribute("aria-expanded") !== "true";
@@ -150,7 +115,7 @@ export function graphView({ select }) {
       event.preventDefault();
       return select(stepOf(node));
     }
-    if (event.target.closest("#canvas") && !event.target.closest("a, button") && !moved) choose(chosen.step, false);
+    if (event.target.closest("#canvas") && !event.target.closest("a, button") && !view.dragged()) choose(chosen.step, false);
     return undefined;
   });
 
@@ -161,36 +126,6 @@ export function graphView({ select }) {
       select(stepOf(node));
     }
   });
-
-  let drag;
-  let moved = false;
-  document.addEventListener("pointerdown", (event) => {
-    moved = false;
-    if (event.pointerType !== "mouse" || event.button || !event.target.closest("#canvas") || event.target.closest("a, button, .node, .legend")) return;
-    const box = canvas();
-    drag = { x: event.clientX + box.scrollLeft, y: event.clientY + box.scrollTop, from: [event.clientX, event.clientY] };
-  });
-  document.addEventListener("pointermove", (event) => {
-    if (!drag) return;
-    const box = canvas();
-    moved ||= Math.hypot(event.clientX - drag.from[0], event.clientY - drag.from[1]) > 4;
-    if (!moved) return;
-    event.preventDefault();
-    box.classList.add("panning");
-    box.scrollLeft = drag.x - event.clientX;
-    box.scrollTop = drag.y - event.clientY;
-  });
-  document.addEventListener("pointerup", () => {
-    drag = undefined;
-    canvas()?.classList.remove("panning");
-  });
-  document.addEventListener("wheel", (event) => {
-    const box = event.target.closest?.("#canvas");
-    if (!box || !(event.ctrlKey || event.metaKey)) return;
-    event.preventDefault();
-    const { left, top } = box.getBoundingClientRect();
-    zoomTo(zoom * Math.exp(-event.deltaY / 300), { x: event.clientX - left, y: event.clientY - top });
-  }, { passive: false });
 
   document.addEventListener("htmx:afterSettle", (event) => {
     const part = event.detail.elt?.closest?.("#strip");
@@ -207,7 +142,7 @@ export function graphView({ select }) {
     /** After the tab came into view: everything about the drawing is set anew. */
     shown() {
       if (!canvas()) return;
-      zoom = undefined;
+      view.reset();
       document.getElementById("graph-tools").hidden = drawings().length === 0;
       dress();
     },

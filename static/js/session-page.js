@@ -20,6 +20,7 @@ const side = sidePanel({
   steps: (step) => `${address}steps/${encodeURIComponent(step)}/`,
   chosen: (step, byHand) => graph.choose(step, byHand),
 });
+const live = document.getElementById("live");
 const views = tabs(address, { shown: () => {
   graph.shown();
   events.show(location.hash);
@@ -33,6 +34,7 @@ const head = paced(async () => {
   const fresh = await load(`${old.dataset.url}?tab=${views.current()}`);
   const next = replace(old, fresh?.querySelector("#session-head"));
   title(next);
+  if (live.dataset.state === "live") state("live", "live");
 }, 500);
 
 const plain = document.title.replace(/^◆ /, "");
@@ -77,7 +79,6 @@ function hear(list, replayed) {
   }
 }
 
-const live = document.getElementById("live");
 function state(name, words) {
   const over = name === "live" && document.querySelector("#session-head .ended");
   live.dataset.state = over ? "over" : name;
