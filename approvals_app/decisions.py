@@ -34,6 +34,7 @@ from dexweb.engine.errors import (
     from_details,
 )
 from sessions_app.flow.state import Actor, ResolveInterrupt
+from sessions_app.text import keepable
 
 log = logging.getLogger(__name__)
 
@@ -59,7 +60,7 @@ def decide(
     The same request again gets the first answer.
     """
     interrupt = _authorised(user, interrupt_id)
-    reason = reason.strip()
+    reason = keepable(reason).strip()
     earlier = Decision.objects.filter(request_id=request_id).first()
     if earlier is not None:
         _same_request(earlier, user, interrupt, verdict, revision, args_hash)

@@ -9,5 +9,7 @@ urlpatterns = [
     path("approvals/<slug:interrupt_id>/", views.approval_page, name="approval"),
     path("approvals/<slug:interrupt_id>/panel/", views.approval_panel, name="approval-panel"),
     path("approvals/<slug:interrupt_id>/decide/", views.decide, name="approval-decide"),
-    path("approvals/<slug:interrupt_id>/arguments/", views.arguments_raw, name="approval-arguments"),
+    path(
+        "approvals/<slug:interrupt_id>/arguments/", views.arguments_raw, name="approval-arguments"
+    ),
 ]

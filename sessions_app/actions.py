@@ -25,6 +25,7 @@ from dexweb.engine.errors import (
 from sessions_app import projection
 from sessions_app.flow import state
 from sessions_app.models import Agent, Session
+from sessions_app.text import keepable
 
 OPERATE = "sessions_app.operate_session"
 TITLE_LENGTH = 80
@@ -53,6 +54,7 @@ def start_session(
     if definition is None:
         raise AgentNotFound(agent=agent)
     limits = replace(state.Limits(), heartbeat=settings.DEXWEB_HEARTBEAT_TIMEOUT)
+    message, title = keepable(message), keepable(title)
     check_message(message, limits)
     now = timezone.now()
     session_id = session_id_for(definition, user, request_id)
@@ -78,6 +80,7 @@ def send_message(user: User, session_id: str, text: str, request_id: str) -> sta
     """Queue a message for the agent. Raises what `SessionEngine.send_message` raises."""
     _may_operate(user)
     session = _open_session(session_id)
+    text = keepable(text)
     check_message(text, state.Limits())
     rpc = state.SendMessage(request_id, text, actor_of(user))
     return async_to_sync(SessionEngine().send_message)(session.pk, rpc)
@@ -87,14 +90,15 @@ def cancel_turn(user: User, session_id: str, reason: str, request_id: str) -> st
     """Cancel the running turn. Raises NoTurn."""
     _may_operate(user)
     session = _open_session(session_id)
-    rpc = state.CancelTurn(request_id, actor_of(user), reason)
+    rpc = state.CancelTurn(request_id, actor_of(user), keepable(reason))
     return async_to_sync(SessionEngine().cancel_turn)(session.pk, rpc)
 
 
 def stop(user: User, session_id: str, kind: str, reason: str, request_id: str) -> state.RpcAnswer:
-    """End a session: complete when its queue is done, cancel, terminate or fail. The last two need a reason."""
+    """End a session: complete when its queue is done, cancel, terminate or fail (for which: why)."""
     _may_operate(user)
     session = _open_session(session_id)
+    reason = keepable(reason)
     if kind in ("terminate", "fail") and not reason.strip():
         raise ReasonRequired()
     if kind == "terminate":

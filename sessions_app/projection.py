@@ -17,7 +17,7 @@ from django.utils import timezone
 from approvals_app.models import Interrupt
 from sessions_app.flow import state as flow
 from sessions_app.models import Agent, Message, Session, Step, ToolCall, Turn
-from sessions_app.stream.append import append
+from sessions_app.stream.append import append, write
 
 Bodies = Any
 
@@ -35,7 +35,7 @@ def locked(session_id: str) -> Iterator[Session]:
         except Session.DoesNotExist as error:
             raise UnknownSession(session_id) from error
         yield session
-        session.save()
+        write(session)
 
 
 def record(session_id: str, facts: Sequence[flow.Fact]) -> int:
@@ -232,18 +232,14 @@ def _turn_ended(session: Session, body: flow.TurnEnded, at: datetime) -> None:
 
 
 def _step_changed(session: Session, body: flow.StepChanged, at: datetime) -> None:
-    step, _ = Step.objects.get_or_create(
+    step = session.steps.filter(step_id=body.step_id).first() or Step(
         session=session,
         step_id=body.step_id,
-        defaults={
-            "type": body.type,
-            "turn": body.turn,
-            "position": body.position,
-            "status": body.status,
-            "causes": body.causes,
-            "call_id": body.call_id,
-            "tool": body.tool,
-        },
+        type=body.type,
+        turn=body.turn,
+        position=body.position,
+        call_id=body.call_id,
+        tool=body.tool,
     )
     step.status = body.status
     step.causes = body.causes

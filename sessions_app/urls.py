@@ -10,10 +10,16 @@ urlpatterns = [
     path("sessions/<slug:session_id>/", detail.session_page, name="session"),
     path("sessions/<slug:session_id>/head/", detail.head, name="session-head"),
     path("sessions/<slug:session_id>/graph/", detail.graph, name="session-graph"),
-    path("sessions/<slug:session_id>/conversation/", detail.conversation, name="session-conversation"),
+    path(
+        "sessions/<slug:session_id>/conversation/", detail.conversation, name="session-conversation"
+    ),
     path("sessions/<slug:session_id>/events/", detail.events, name="session-events"),
     path("sessions/<slug:session_id>/steps/<str:step_id>/", detail.step, name="session-step"),
-    path("sessions/<slug:session_id>/steps/<str:step_id>/raw/", detail.step_raw, name="session-step-raw"),
+    path(
+        "sessions/<slug:session_id>/steps/<str:step_id>/raw/",
+        detail.step_raw,
+        name="session-step-raw",
+    ),
     path("sessions/<slug:session_id>/messages/", detail.send_message, name="session-message"),
     path("sessions/<slug:session_id>/cancel-turn/", detail.cancel_turn, name="session-cancel-turn"),
     path("sessions/<slug:session_id>/stop/", detail.stop, name="session-stop"),

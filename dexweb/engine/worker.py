@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 from datetime import timedelta
 
+from django.db import connection, connections
 from temporalio.client import Client
 from temporalio.worker import Worker
+from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner, SandboxRestrictions
 
 from dexweb.engine.client import connect, task_queue
 from dexweb.engine.embedded import engine_address
@@ -16,7 +18,10 @@ from sessions_app.steps.record import record_facts
 from sessions_app.steps.run_model import RunModel
 from sessions_app.tools.mcp import ToolPool
 
-GRACE = timedelta(seconds=5)
+GRACE = timedelta(seconds=4)
+# The sandbox still refuses clocks, randomness and I/O; importing every module anew for each session
+# is what is left out, since `flow` keeps no state in modules and the import costs more than a turn.
+SANDBOX = SandboxRestrictions.default.with_passthrough_all_modules()
 
 
 def build_worker(client: Client, pool: str, slots: int, tools: ToolPool) -> Worker:
@@ -26,6 +31,7 @@ def build_worker(client: Client, pool: str, slots: int, tools: ToolPool) -> Work
         task_queue=task_queue(pool),
         workflows=[SessionFlow],
         activities=[RunModel(tools).run, CallTool(tools).run, reconcile_call, record_facts],
+        workflow_runner=SandboxedWorkflowRunner(SANDBOX),
         max_concurrent_activities=slots,
         # How long a session waits for a killed worker that had it cached; people wait with it.
         sticky_queue_schedule_to_start_timeout=timedelta(seconds=2),
@@ -40,6 +46,7 @@ async def serve(pool: str, slots: int, stop: asyncio.Event) -> None:
     """Run a worker, and beside it the delivery of kept decisions, until ``stop`` is set."""
     from approvals_app.outbox import sweep_forever
 
+    keep_database_connections()
     tools = ToolPool()
     client = await connect(engine_address())
     sweeper = asyncio.create_task(sweep_forever())
@@ -49,3 +56,9 @@ async def serve(pool: str, slots: int, stop: asyncio.Event) -> None:
     finally:
         sweeper.cancel()
         await tools.aclose()
+
+
+def keep_database_connections() -> None:
+    """A worker's few threads live as long as it does, so on SQLite each keeps its connection."""
+    if connection.vendor == "sqlite":
+        connections.settings["default"]["CONN_MAX_AGE"] = None

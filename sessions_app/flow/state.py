@@ -106,7 +106,7 @@ class CancelTurn:
 
 @dataclass(frozen=True)
 class Stop:
-    """`kind`: complete once all that is queued is done, cancel now, or fail now. (Terminate needs no Flow.)"""
+    """`kind`: complete once all that is queued is done, cancel now, fail now. (Terminate needs no Flow.)"""
 
     request_id: str
     kind: Literal["complete", "cancel", "fail"]

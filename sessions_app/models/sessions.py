@@ -1,15 +1,19 @@
 """Sessions as the Flow's projection. Only `sessions_app.projection` writes these rows."""
 
+from __future__ import annotations
+
+from typing import Any
+
 from django.conf import settings
 from django.db import models
 
 
 class SessionQuerySet(models.QuerySet["Session"]):
-    def for_list(self) -> "SessionQuerySet":
+    def for_list(self) -> SessionQuerySet:
         """One row a session, newest first, with what a line of the list shows."""
         return self.select_related("agent", "started_by").order_by("-updated_at", "-id")
 
-    def after(self, updated_at: object, session_id: str) -> "SessionQuerySet":
+    def after(self, updated_at: object, session_id: str) -> SessionQuerySet:
         """The rows behind this place in the newest-first order."""
         return self.filter(
             models.Q(updated_at__lt=updated_at) | models.Q(updated_at=updated_at, id__lt=session_id)
@@ -80,6 +84,11 @@ class Session(models.Model):
             models.Index(fields=["phase", "-updated_at", "-id"], name="session_phase_newest"),
             models.Index(fields=["agent", "-updated_at", "-id"], name="session_agent_newest"),
         ]
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        #: Numbered, and written together by `sessions_app.stream.append.write`.
+        self.unwritten_events: list[AgentEvent] = []
 
     def __str__(self) -> str:
         return self.title

@@ -24,6 +24,7 @@ from sessions_app.projection import end_call, locked, recording, standing
 from sessions_app.steps import reports, sources
 from sessions_app.steps.heartbeat import heartbeats
 from sessions_app.stream.append import append
+from sessions_app.text import keepable
 from sessions_app.tools.mcp import (
     ConnectionLost,
     ConnectionSpec,
@@ -69,14 +70,15 @@ class CallTool:
                 begun.connection, call.tool, begun.args, call.call_id, progress.tell, call.timeout
             )
         except ToolRaised as error:
-            return ToolCallResult("failed", str(error)), ""
+            return ToolCallResult("failed", keepable(str(error))), ""
         except ConnectionUnavailable as error:
-            words = f"{call.tool} could not be reached: {error} {rules.DID_NOT_RUN}"
+            words = f"{call.tool} could not be reached: {keepable(str(error))} {rules.DID_NOT_RUN}"
             return ToolCallResult("failed", words, ran=False, retryable=True), ""
         except ConnectionLost as error:
-            return cut_off(call.effect, call.tool, str(error), given.last_attempt), ""
-        words, cut = for_model(answer.text)
-        return ToolCallResult("completed", words if cut else ""), answer.text
+            return cut_off(call.effect, call.tool, keepable(str(error)), given.last_attempt), ""
+        whole = keepable(answer.text)
+        words, cut = for_model(whole)
+        return ToolCallResult("completed", words if cut else ""), whole
 
 
 def for_model(text: str) -> tuple[str, bool]:
@@ -234,7 +236,7 @@ class Progress:
         if now - self._last < 0.1:
             return
         self._last = now
-        payload = {**self._call, "done": done, "total": total, "words": (words or "")[:500]}
+        payload = {**self._call, "done": done, "total": total, "words": keepable(words or "")[:500]}
         await in_database(self._append)(payload)
 
     def _append(self, payload: dict[str, Any]) -> None:

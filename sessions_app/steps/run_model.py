@@ -30,6 +30,7 @@ from sessions_app.projection import locked, recording, standing
 from sessions_app.steps import reports, sources
 from sessions_app.steps.heartbeat import heartbeats
 from sessions_app.stream.append import append
+from sessions_app.text import keepable
 from sessions_app.tools.mcp import (
     ConnectionSpec,
     ToolCallError,
@@ -79,7 +80,7 @@ class RunModel:
                     )
             except (ModelUnavailable, ModelFailed, ToolCallError) as error:
                 retryable = getattr(error, "retryable", isinstance(error, ToolCallError))
-                return await in_database(fail)(given, str(error), retryable)
+                return await in_database(fail)(given, keepable(str(error)), retryable)
             return await in_database(complete)(given, call.agent, reply, tools)
 
     async def _tools(self, connections: list[ConnectionSpec]) -> list[ToolDef]:
@@ -184,7 +185,7 @@ def complete(
             _request(session, given.step, position, call, agent, schemas.get(call.tool))
             for position, call in enumerate(reply.calls)
         ]
-        step.text, step.reasoning = reply.text, reply.reasoning
+        step.text, step.reasoning = keepable(reply.text), keepable(reply.reasoning)
         step.response = reply.response_json
         step.input_tokens, step.output_tokens = reply.input_tokens, reply.output_tokens
         # An offline model's price is known: nothing.
@@ -211,9 +212,13 @@ def _tell_completed(
         session,
         "model.completed",
         {
-            "text": reply.text[:50_000],
+            "text": keepable(reply.text[:50_000]),
             "calls": [
-                {"call_id": call.call_id, "tool": call.tool, "args_preview": call.args_json[:200]}
+                {
+                    "call_id": call.call_id,
+                    "tool": call.tool,
+                    "args_preview": keepable(call.args_json[:200]),
+                }
                 for call in reply.calls
             ],
             "input_tokens": reply.input_tokens,
@@ -239,10 +244,12 @@ def _request(
     """The row and the plan of one call that the model asks for."""
     args, error = _judged(call, tool)
     policy = agent.policy_for(call.tool)
-    text = arguments.as_text(args) if args is not None else call.args_json[:ARGUMENT_BYTES]
+    text = (
+        arguments.as_text(args) if args is not None else keepable(call.args_json[:ARGUMENT_BYTES])
+    )
     plan = ToolCallPlan(
-        call_id=call.call_id,
-        tool=call.tool,
+        call_id=keepable(call.call_id)[:160],
+        tool=keepable(call.tool)[:200],
         effect=policy.effect,  # type: ignore[arg-type]
         args_hash=arguments.hash_of(args) if args is not None else "",
         timeout=policy.timeout.total_seconds(),
@@ -259,11 +266,11 @@ def _request(
     now = timezone.now()
     ToolCall.objects.create(
         session=session,
-        call_id=call.call_id,
+        call_id=plan.call_id,
         model_step=context.step_id,
         turn=context.turn,
         position=position,
-        tool=call.tool,
+        tool=plan.tool,
         effect=plan.effect,
         args=text,
         args_hash=plan.args_hash,
@@ -274,8 +281,8 @@ def _request(
         session,
         "tool.requested",
         {
-            "call_id": call.call_id,
-            "tool": call.tool,
+            "call_id": plan.call_id,
+            "tool": plan.tool,
             "effect": plan.effect,
             "args_hash": plan.args_hash,
             "needs_approval": plan.approval is not None,
@@ -340,4 +347,4 @@ class Deltas:
 
 def _tell_live(context: StepContext, pieces: list[tuple[str, str]]) -> None:
     with locked(context.session_id) as session:
-        reports.live(session, context, [(type, {"text": text}) for type, text in pieces])
+        reports.live(session, context, [(type, {"text": keepable(text)}) for type, text in pieces])

@@ -14,21 +14,29 @@ def append(
     at: datetime,
     step_id: str = "",
     attempt: int = 0,
-) -> AgentEvent:
-    """Add one event to ``session``'s stream.
+) -> None:
+    """Add one event to ``session``'s stream; it is written by `write`, with the session itself.
 
-    The caller holds the session's row lock in a transaction and saves ``session`` (its `last_seq`)
-    before the transaction ends: the number and the rows that the event speaks of commit together.
+    The caller holds the session's row lock in a transaction, so the number, and the rows that the
+    event speaks of, commit together.
     """
     session.last_seq += 1
-    event = AgentEvent.objects.create(
-        session=session,
-        seq=session.last_seq,
-        type=type,
-        step_id=step_id,
-        attempt=attempt,
-        payload=payload,
-        at=at,
+    session.unwritten_events.append(
+        AgentEvent(
+            session=session,
+            seq=session.last_seq,
+            type=type,
+            step_id=step_id,
+            attempt=attempt,
+            payload=payload,
+            at=at,
+        )
     )
-    notify(session.id)
-    return event
+
+
+def write(session: Session) -> None:
+    """Save ``session`` and the events that were appended to it; the last thing before the commit."""
+    AgentEvent.objects.bulk_create(session.unwritten_events)
+    session.unwritten_events = []
+    session.save()
+    notify(session.pk)

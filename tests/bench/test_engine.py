@@ -9,18 +9,19 @@ import pytest
 from channels.db import database_sync_to_async as in_database
 from temporalio import activity
 from temporalio.worker import Worker
+from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner
 
 from approvals_app.decisions import decide
 from dexweb.engine.client import SessionEngine, connect, task_queue
 from dexweb.engine.embedded import engine_address
-from dexweb.engine.worker import build_worker
+from dexweb.engine.worker import SANDBOX, build_worker, keep_database_connections
 from sessions_app.flow import state
 from sessions_app.flow.session import SessionFlow
 from sessions_app.tools.mcp import ToolPool
 from tests.live.conftest import Live, live, standing_worker  # noqa: F401
 
 SESSIONS = 10
-TURNS = 8
+TURNS = 30
 DECISIONS = 30
 
 
@@ -31,6 +32,7 @@ async def answer_at_once(given: state.RunModelInput) -> state.RunModelResult:
 
 async def turns_a_second(pool: str, record_facts: bool) -> float:
     """Many sessions at once, each with its messages queued, until all have closed."""
+    await one_session(f"warm-{uuid.uuid4().hex[:12]}", pool, record_facts)
     ids = [f"bench-{uuid.uuid4().hex[:12]}" for _ in range(SESSIONS)]
     began = time.monotonic()
     await asyncio.gather(*(one_session(pk, pool, record_facts) for pk in ids))
@@ -55,6 +57,7 @@ async def one_session(session_id: str, pool: str, record_facts: bool) -> None:
 @pytest.mark.bench
 async def test_turns_a_second(live: Live) -> None:  # noqa: F811
     await in_database(live.agent)([{"text": "Hello.", "repeat": True}])
+    keep_database_connections()
     client = await connect(engine_address())
     tools = ToolPool()
     async with build_worker(client, "full", 50, tools):
@@ -65,6 +68,7 @@ async def test_turns_a_second(live: Live) -> None:  # noqa: F811
         task_queue=task_queue("bare"),
         workflows=[SessionFlow],
         activities=[answer_at_once],
+        workflow_runner=SandboxedWorkflowRunner(SANDBOX),
         max_concurrent_activities=50,
     ):
         bare = await turns_a_second("bare", record_facts=False)

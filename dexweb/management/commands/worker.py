@@ -11,7 +11,9 @@ from dexweb.engine.worker import serve
 
 class Command(BaseCommand):
     requires_system_checks = []
-    help = "Run the Steps of sessions. SIGTERM or Ctrl-C stops it once running Steps had their grace."
+    help = (
+        "Run the Steps of sessions. SIGTERM or Ctrl-C stops it once running Steps had their grace."
+    )
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--pool", default="default", help="the pool to serve")

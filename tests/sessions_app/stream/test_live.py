@@ -88,9 +88,10 @@ async def test_live_pieces_that_were_trimmed_before_they_were_sent_are_named(
     session: Session, watch: Any
 ) -> None:
     def stream_and_complete() -> None:
-        with locked("s-1") as row:
-            for type in ("model.started", "model.delta", "model.delta", "model.completed"):
-                append(row, type, {}, row.created_at, "RunModel-1")
+        with transaction.atomic():
+            with locked("s-1") as row:
+                for type in ("model.started", "model.delta", "model.delta", "model.completed"):
+                    append(row, type, {}, row.created_at, "RunModel-1")
             AgentEvent.objects.filter(session=row, type="model.delta").delete()
 
     async with watch() as viewer:

@@ -1,0 +1,14 @@
+"""Text from outside, made fit to be kept: what a database or the engine would refuse is replaced."""
+
+import re
+
+_UNKEEPABLE = re.compile("[\x00\ud800-\udfff]")
+
+
+def keepable(text: str) -> str:
+    """``text`` with each NUL and lone surrogate as U+FFFD, the replacement character.
+
+    PostgreSQL stores neither, and neither has a form in UTF-8 or in the engine's payloads; every
+    other character stays as it came.
+    """
+    return _UNKEEPABLE.sub("\ufffd", text)
