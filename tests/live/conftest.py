@@ -12,6 +12,7 @@ from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit, urlunsplit
 
 import pytest
 import yaml
@@ -88,8 +89,9 @@ def database_url() -> str:
     name = connection.settings_dict["NAME"]
     if connection.vendor == "sqlite":
         return f"sqlite:///{name}"
-    given = connection.settings_dict
-    return f"postgres://{given['USER']}:{given['PASSWORD']}@{given['HOST']}:{given['PORT']}/{name}"
+    # The URL that the tests were given, with the test database's name in place of its own.
+    given = urlsplit(os.environ["DATABASE_URL"])
+    return urlunsplit(given._replace(path=f"/{name}"))
 
 
 @pytest.fixture(scope="session")

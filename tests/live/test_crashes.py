@@ -1,5 +1,7 @@
 """Any process may be killed at any moment: nothing decided is lost, no write is silently repeated."""
 
+from contextlib import suppress
+
 import pytest
 
 from dexweb.engine.errors import NoWorker
@@ -68,7 +70,9 @@ def test_a_decision_still_works_after_the_worker_was_killed_while_waiting(live: 
     worker.kill()
 
     live.worker()
-    live.decide(boss, interrupt)
+    # The engine may still offer the session to the dead worker for a while: then it is kept.
+    with suppress(NoWorker):
+        live.decide(boss, interrupt)
     live.idle(session)
 
     assert live.call(session, "issue_refund").outcome == "completed"
