@@ -7,6 +7,8 @@ import sys
 import time
 from pathlib import Path
 
+from dexweb.engine.embedded import free_port
+
 ROOT = Path(__file__).resolve().parents[2]
 LIMIT = 60.0
 
@@ -58,6 +60,40 @@ class Running:
         read = os.read(self.process.stdout.fileno(), 65536).decode() if ready else ""
         self.output += read
         return read
+
+
+class Place:
+    """A DEXWEB_VAR and a port for one Dexweb, with nothing on PATH."""
+
+    def __init__(self, var: Path) -> None:
+        self.var = var
+        self.port = free_port()
+        self.url = f"http://127.0.0.1:{self.port}"
+        self.env = {
+            "DEXWEB_VAR": str(var),
+            "DEXWEB_PORT": str(self.port),
+            "DEXWEB_TEMPORAL_ADDRESS": "",
+            "DEXWEB_DEMO": "0",
+            "DATABASE_URL": f"sqlite:///{var / 'dexweb.sqlite3'}",
+            "PATH": "",
+        }
+
+    def up(self, **env: str) -> Running:
+        return Running("manage.py", "up", env={**self.env, **env})
+
+    def processes(self) -> dict[str, int]:
+        """The children that run on this place, by what they are."""
+        words = {"worker": "manage.py worker", "web": "daphne", "engine": "start-dev"}
+        found = {}
+        for entry in Path("/proc").glob("[0-9]*"):
+            try:
+                line = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode()
+                env = (entry / "environ").read_bytes().split(b"\0")
+            except OSError:
+                continue
+            if f"DEXWEB_VAR={self.var}".encode() in env:
+                found.update({name: int(entry.name) for name, w in words.items() if w in line})
+        return found
 
 
 def ends(pid: int, limit: float = 10.0) -> bool:
