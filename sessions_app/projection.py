@@ -15,6 +15,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from approvals_app.models import Interrupt
+from sessions_app.flow import rules
 from sessions_app.flow import state as flow
 from sessions_app.models import Agent, Message, Session, Step, ToolCall, Turn
 from sessions_app.stream.append import append, write
@@ -56,7 +57,12 @@ def recording(session_id: str, facts: Sequence[flow.Fact]) -> Iterator[Session]:
 
 
 def apply(session: Session, facts: Sequence[flow.Fact]) -> None:
-    """Record what is new of ``facts``; the caller holds the session's lock."""
+    """Record what is new of ``facts``; the caller holds the session's lock.
+
+    A closed session takes none: what a terminated Flow had still to tell is not news any more.
+    """
+    if not session.open:
+        return
     for fact in facts:
         if fact.n != session.last_fact + 1:
             continue
@@ -168,6 +174,9 @@ def close(session: Session, status: str, reason: str, by: str, at: datetime) -> 
         step.status, step.ended_at = Step.Status.CANCELED, at
         step.save(update_fields=["status", "ended_at"])
         emit_step(session, step, at)
+    for call in session.calls.filter(outcome=""):
+        outcome, words = _left_open(call)
+        end_call(session, call, "", outcome, words, at)
     session.turns.filter(state="running").update(state="canceled", ended_at=at)
     append(
         session,
@@ -175,6 +184,14 @@ def close(session: Session, status: str, reason: str, by: str, at: datetime) -> 
         {"status": status, "reason": reason, "by": by, "session": standing(session)},
         at,
     )
+
+
+def _left_open(call: ToolCall) -> tuple[str, str]:
+    """(outcome, words) of a call that has none when its session ends."""
+    if call.begun_attempt and call.effect != "read":
+        why = "the session was ended while it ran"
+        return ToolCall.Outcome.OUTCOME_UNKNOWN, rules.unknown_words(call.tool, why)
+    return ToolCall.Outcome.CANCELED, rules.session_ended_words(call.tool)
 
 
 def _phase_changed(session: Session, body: flow.PhaseChanged, at: datetime) -> None:
@@ -250,7 +267,7 @@ def _step_changed(session: Session, body: flow.StepChanged, at: datetime) -> Non
         datetime.fromisoformat(body.next_attempt_at) if body.next_attempt_at else None
     )
     if body.status == "scheduled":
-        step.scheduled_at = at
+        step.scheduled_at = step.scheduled_at or at
     if body.status in ("waiting", "completed", "failed", "canceled") and step.started_at is None:
         step.started_at = None if body.status == "canceled" else at
     if body.status in ("completed", "failed", "canceled"):

@@ -81,6 +81,10 @@ def canceled_words(tool: str) -> str:
     return f"The turn was canceled before {tool} ran. It did not run."
 
 
+def session_ended_words(tool: str) -> str:
+    return f"The session was ended before {tool} gave a result."
+
+
 def too_many_words(tool: str, limit: int) -> str:
     return f"Only {limit} calls may run in parallel, so {tool} was left out. {DID_NOT_RUN}"
 

@@ -201,12 +201,16 @@ class CallToolInput:
 
 @dataclass(frozen=True)
 class ToolCallResult:
-    """How one attempt ended. `ran` is False when it is certain that the tool was never reached."""
+    """How one attempt ended. `ran` is False when it is certain that the tool was never reached.
+
+    `ask_again`: what it was to run under no longer holds, so a person is asked anew, by this policy.
+    """
 
     outcome: str
     words: str = ""
     ran: bool = True
     retryable: bool = False
+    ask_again: ApprovalPolicy | None = None
 
 
 @dataclass(frozen=True)

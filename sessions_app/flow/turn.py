@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -186,7 +187,7 @@ class Turn:
         step: StepChanged,
         last_steps: dict[int, str],
     ) -> str:
-        """Bring ``call`` to its outcome. A voided approval is asked for anew."""
+        """Bring ``call`` to its outcome. A voided approval is asked for anew, by the policy in force."""
         if step.type == "RecordToolFailure":
             return "failed"
         while True:
@@ -196,8 +197,9 @@ class Turn:
                 if approval is None:
                     return "refused"
             result = await self._run_tool(call, step, approval, index, last_steps)
-            if result.outcome != "invalidated" or wait is None:
+            if result.ask_again is None:
                 return result.outcome
+            call = replace(call, approval=result.ask_again)
             wait = self._new("AwaitToolApproval", call, step.step_id, "waiting")
             step = self._new(rules.step_type(call), call, wait.step_id, "planned")
             last_steps[index] = step.step_id

@@ -14,6 +14,8 @@ from sessions_app.flow import rules
 from sessions_app.flow.state import (
     CALL_TOOL,
     RECONCILE_CALL,
+    Approval,
+    ApprovalPolicy,
     CallToolInput,
     ReconcileInput,
     StepContext,
@@ -114,9 +116,13 @@ def begin(given: CallToolInput) -> Begun | ToolCallResult:
             return _ended(session, step, call, result, "")
         agent = sources.agent_named(given.agent)
         args = arguments.parse(call.args)
-        void = void_reason(given.approval, plan, agent, arguments.hash_of(args))
+        args_hash = arguments.hash_of(args)
+        void = void_reason(given.approval, plan, agent, args_hash)
         if void:
-            return _invalidated(session, step, call, given, void)
+            # Of other arguments than those that were asked for, nobody is to be asked.
+            policy = sources.approval_policy(agent.policy_for(plan.tool)) or plan.approval
+            ask_again = policy if args_hash == plan.args_hash else None
+            return _invalidated(session, step, call, given.approval, void, ask_again)
         try:
             connection = sources.connection_of(agent, plan.tool)
         except ConnectionUnavailable as error:
@@ -161,32 +167,27 @@ def _ended(
 
 
 def _invalidated(
-    session: Session, step: Step, call: ToolCall, given: CallToolInput, void: str
+    session: Session,
+    step: Step,
+    call: ToolCall,
+    approval: Approval | None,
+    void: str,
+    ask_again: ApprovalPolicy | None,
 ) -> ToolCallResult:
-    """The approval no longer holds: nothing runs, and the Flow asks anew."""
+    """Nothing runs. With ``ask_again`` the Flow asks a person anew, else the call is over."""
     now = timezone.now()
-    words = f"The approval no longer holds: {void} {rules.DID_NOT_RUN}"
-    if given.approval is None:
+    what = "The approval no longer holds:" if approval else "It may not run as it was asked for:"
+    words = f"{what} {void} {rules.DID_NOT_RUN}"
+    interrupt_id = approval.interrupt_id if approval else ""
+    Interrupt.objects.filter(pk=interrupt_id).update(state=Interrupt.State.INVALIDATED)
+    if ask_again is None:
         end_call(session, call, step.step_id, "invalidated", words, now)
     else:
-        Interrupt.objects.filter(pk=given.approval.interrupt_id).update(
-            state=Interrupt.State.INVALIDATED
-        )
-        append(
-            session,
-            "tool.invalidated",
-            {
-                "call_id": call.call_id,
-                "tool": call.tool,
-                "interrupt_id": given.approval.interrupt_id,
-                "words": words,
-                "session": standing(session),
-            },
-            now,
-            step.step_id,
-        )
+        payload = {"call_id": call.call_id, "tool": call.tool, "interrupt_id": interrupt_id}
+        payload |= {"words": words, "session": standing(session)}
+        append(session, "tool.invalidated", payload, now, step.step_id)
     reports.ended(session, step, Step.Status.CANCELED, "invalidated", words)
-    return ToolCallResult("invalidated", words, ran=False)
+    return ToolCallResult("invalidated", words, ran=False, ask_again=ask_again)
 
 
 @activity.defn(name=RECONCILE_CALL)

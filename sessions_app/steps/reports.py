@@ -42,6 +42,11 @@ def ended(session: Session, step: Step, status: str, outcome: str = "", detail: 
 def live(
     session: Session, context: StepContext, pieces: Iterable[tuple[str, dict[str, Any]]]
 ) -> None:
-    """Events for live viewers only."""
+    """Events for live viewers only; a piece that comes after its Step's end is dropped."""
+    now_active = session.steps.filter(
+        step_id=context.step_id, status=Step.Status.ACTIVE, attempt=context.attempt
+    )
+    if not now_active.exists():
+        return
     for type, payload in pieces:
         append(session, type, payload, timezone.now(), context.step_id, context.attempt)

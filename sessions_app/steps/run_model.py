@@ -41,6 +41,7 @@ from sessions_app.tools.mcp import (
 
 ARGUMENT_BYTES = 64 * 1024
 DELTAS_A_SECOND = 10
+ENDED = "The session has ended."
 
 
 @dataclass(frozen=True)
@@ -92,6 +93,8 @@ def begin(given: RunModelInput) -> ModelCall | RunModelResult:
     """Record the start and gather what the call needs; a call that is already recorded is answered."""
     context = given.step
     with recording(context.session_id, context.facts) as session:
+        if not session.open:
+            return RunModelResult(error=ENDED)
         step = reports.step_of(session, context)
         if step.response is not None:
             return recorded(session, step)
@@ -161,14 +164,15 @@ def _result(call: ToolCall) -> ModelMessage:
 def fail(given: RunModelInput, error: str, retryable: bool) -> RunModelResult:
     """Record that the attempt failed. The Flow says whether another one follows."""
     with recording(given.step.session_id, given.step.facts) as session:
-        append(
-            session,
-            "model.failed",
-            {"error": error[:2000], "retryable": retryable and not given.last_attempt},
-            timezone.now(),
-            given.step.step_id,
-            given.step.attempt,
-        )
+        if session.open:
+            append(
+                session,
+                "model.failed",
+                {"error": error[:2000], "retryable": retryable and not given.last_attempt},
+                timezone.now(),
+                given.step.step_id,
+                given.step.attempt,
+            )
     return RunModelResult(error=error[:2000], retryable=retryable)
 
 
@@ -178,6 +182,8 @@ def complete(
     """Record the answer, and each call that it asks for as judged by its policy."""
     schemas = {tool.name: tool for tool in tools}
     with locked(given.step.session_id) as session:
+        if not session.open:
+            return RunModelResult(error=ENDED)
         step = reports.step_of(session, given.step)
         if step.response is not None:
             return recorded(session, step)
@@ -254,14 +260,7 @@ def _request(
         args_hash=arguments.hash_of(args) if args is not None else "",
         timeout=policy.timeout.total_seconds(),
         error=error,
-        approval=ApprovalPolicy(
-            permission=policy.permission,
-            risk=policy.risk,
-            deadline=policy.deadline.total_seconds(),
-            at_deadline=policy.at_deadline,  # type: ignore[arg-type]
-        )
-        if policy.needs_approval and not error
-        else None,
+        approval=None if error else sources.approval_policy(policy),
     )
     now = timezone.now()
     ToolCall.objects.create(

@@ -2,8 +2,9 @@
 
 from typing import Any
 
+from sessions_app.flow.state import ApprovalPolicy
 from sessions_app.llm.factory import ModelSpec, ModelUnavailable
-from sessions_app.models import Agent, Connection, Credential
+from sessions_app.models import Agent, Connection, Credential, ToolPolicy
 from sessions_app.tools.mcp import ConnectionSpec, ConnectionUnavailable
 
 
@@ -46,6 +47,18 @@ def _credential(name: str) -> Credential | None:
             f"The credential “{name}” is gone or disabled. Choose another in the admin site."
         )
     return credential
+
+
+def approval_policy(policy: ToolPolicy) -> ApprovalPolicy | None:
+    """Who is asked before the tool runs; None when nobody is."""
+    if not policy.needs_approval:
+        return None
+    return ApprovalPolicy(
+        permission=policy.permission,
+        risk=policy.risk,
+        deadline=policy.deadline.total_seconds(),
+        at_deadline=policy.at_deadline,  # type: ignore[arg-type]
+    )
 
 
 def connection_specs(agent: Agent) -> list[ConnectionSpec]:
