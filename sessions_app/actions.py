@@ -2,6 +2,7 @@
 
 import hashlib
 import uuid
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
@@ -25,6 +26,7 @@ from dexweb.engine.errors import (
 from sessions_app import projection
 from sessions_app.flow import state
 from sessions_app.models import Agent, Session
+from sessions_app.reconcile import LOST, close, reconcile
 from sessions_app.text import keepable
 
 OPERATE = "sessions_app.operate_session"
@@ -83,7 +85,7 @@ def send_message(user: User, session_id: str, text: str, request_id: str) -> sta
     text = keepable(text)
     check_message(text, state.Limits())
     rpc = state.SendMessage(request_id, text, actor_of(user))
-    return async_to_sync(SessionEngine().send_message)(session.pk, rpc)
+    return _asked(session, SessionEngine().send_message, rpc)
 
 
 def cancel_turn(user: User, session_id: str, reason: str, request_id: str) -> state.RpcAnswer:
@@ -91,7 +93,7 @@ def cancel_turn(user: User, session_id: str, reason: str, request_id: str) -> st
     _may_operate(user)
     session = _open_session(session_id)
     rpc = state.CancelTurn(request_id, actor_of(user), keepable(reason))
-    return async_to_sync(SessionEngine().cancel_turn)(session.pk, rpc)
+    return _asked(session, SessionEngine().cancel_turn, rpc)
 
 
 def stop(user: User, session_id: str, kind: str, reason: str, request_id: str) -> state.RpcAnswer:
@@ -101,20 +103,35 @@ def stop(user: User, session_id: str, kind: str, reason: str, request_id: str) -
     reason = keepable(reason)
     if kind in ("terminate", "fail") and not reason.strip():
         raise ReasonRequired()
-    if kind == "terminate":
-        return _terminate(user, session, reason)
-    rpc = state.Stop(request_id, kind, actor_of(user), reason)  # type: ignore[arg-type]
-    return async_to_sync(SessionEngine().stop)(session.pk, rpc)
+    try:
+        if kind == "terminate":
+            return _terminate(user, session, reason)
+        rpc = state.Stop(request_id, kind, actor_of(user), reason)  # type: ignore[arg-type]
+        return _asked(session, SessionEngine().stop, rpc)
+    except SessionNotFound:
+        # The engine has lost it, so nothing runs; without this its row could never be closed.
+        close(session.pk, Session.Status.TERMINATED, LOST, user.get_username())
+        return _ended(session, Session.Status.TERMINATED)
 
 
 def _terminate(user: User, session: Session, reason: str) -> state.RpcAnswer:
     """A terminated Flow says nothing any more, so its end is recorded here."""
-    async_to_sync(SessionEngine().terminate)(session.pk, reason)
-    now = timezone.now()
-    with projection.locked(session.pk) as row:
-        projection.close(row, Session.Status.TERMINATED, reason, user.get_username(), now)
-        row.updated_at = now
-    return state.RpcAnswer(session.pk, now.isoformat(), "terminated")
+    _asked(session, SessionEngine().terminate, reason)
+    close(session.pk, Session.Status.TERMINATED, reason, user.get_username())
+    return _ended(session, Session.Status.TERMINATED)
+
+
+def _ended(session: Session, status: str) -> state.RpcAnswer:
+    return state.RpcAnswer(session.pk, timezone.now().isoformat(), status)
+
+
+def _asked(session: Session, rpc: Callable[..., Awaitable[Any]], argument: Any) -> Any:
+    """What the engine answers; if it has closed the session unseen, the row learns of it."""
+    try:
+        return async_to_sync(rpc)(session.pk, argument)
+    except SessionClosed:
+        reconcile(session.pk)
+        raise
 
 
 def check_message(text: str, limits: state.Limits) -> None:

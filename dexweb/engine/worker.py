@@ -12,6 +12,7 @@ from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner, SandboxR
 
 from dexweb.engine.client import connect, task_queue
 from dexweb.engine.embedded import engine_address
+from dexweb.engine.sweeper import sweep_forever
 from sessions_app.flow.session import SessionFlow
 from sessions_app.steps.call_tool import CallTool, reconcile_call
 from sessions_app.steps.record import record_facts
@@ -44,8 +45,6 @@ def build_worker(client: Client, pool: str, slots: int, tools: ToolPool) -> Work
 
 async def serve(pool: str, slots: int, stop: asyncio.Event) -> None:
     """Run a worker, and beside it the delivery of kept decisions, until ``stop`` is set."""
-    from approvals_app.outbox import sweep_forever
-
     keep_database_connections()
     tools = ToolPool()
     client = await connect(engine_address())

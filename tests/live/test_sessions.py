@@ -3,10 +3,14 @@
 import uuid
 
 import pytest
+from asgiref.sync import async_to_sync
 from django.core.exceptions import PermissionDenied
 
+from dexweb.engine.client import SessionEngine
 from dexweb.engine.errors import BlankMessage, NoTurn, ReasonRequired, SessionClosed, TooLarge
 from sessions_app import actions
+from sessions_app.models import Session
+from sessions_app.reconcile import reconcile_some
 from tests.live.conftest import Live, assert_stream_is_whole, until
 
 pytestmark = pytest.mark.usefixtures("standing_worker")
@@ -247,3 +251,48 @@ def test_live_pieces_of_a_model_are_streamed_and_then_trimmed(live: Live) -> Non
     completed = session.events.get(type="model.completed")
     assert completed.payload["text"] == "One two three."
     until(lambda: session.last_seq > session.events.count(), "a trimmed range")
+
+
+def test_a_session_that_ended_unseen_in_the_engine_is_closed_when_somebody_speaks_to_it(
+    live: Live,
+) -> None:
+    live.agent(pool="standing")
+    ann = live.person("ann")
+    session = live.start(ann)
+    interrupt = live.ask(session)
+    async_to_sync(SessionEngine().terminate)(session.pk, "from outside")
+
+    with pytest.raises(SessionClosed):
+        actions.send_message(ann, session.pk, "Still there?", new_id())
+    session.refresh_from_db()
+    interrupt.refresh_from_db()
+    assert (session.status, interrupt.state) == ("terminated", "canceled")
+
+
+def test_the_sweep_closes_sessions_that_ended_unseen_and_leaves_the_others(live: Live) -> None:
+    live.agent([{"text": "Yes.", "repeat": True}], pool="standing")
+    ann = live.person("ann")
+    gone, here = live.idle(live.start(ann)), live.idle(live.start(ann))
+    async_to_sync(SessionEngine().terminate)(gone.pk, "from outside")
+    assert reconcile_some("") == ""
+    gone.refresh_from_db()
+    here.refresh_from_db()
+    assert (gone.status, here.status) == ("terminated", "running")
+
+
+def test_a_session_that_the_engine_has_lost_can_be_stopped(live: Live) -> None:
+    live.agent([{"text": "Yes."}], pool="standing")
+    ann = live.person("ann")
+    session = live.idle(live.start(ann))
+    lost = Session.objects.create(
+        id="lost-1",
+        agent=session.agent,
+        title="Lost",
+        created_at=session.created_at,
+        updated_at=session.updated_at,
+    )
+    assert actions.stop(ann, lost.pk, "cancel", "", new_id()).state == "terminated"
+    lost.refresh_from_db()
+    assert lost.status == "terminated"
+    assert "does not know" in lost.close_reason
+    lost.delete()

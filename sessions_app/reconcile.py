@@ -1,0 +1,53 @@
+"""Brings a session's row in line with an engine that knows better.
+
+A Flow that is terminated from outside, times out, or is lost with the engine's data tells nothing.
+"""
+
+from contextlib import suppress
+
+from asgiref.sync import async_to_sync
+from django.utils import timezone
+
+from dexweb.engine.client import SessionEngine
+from dexweb.engine.errors import SessionNotFound
+from sessions_app import projection
+from sessions_app.models import Session
+
+CLOSED_AS = {
+    "completed": (Session.Status.COMPLETED, ""),
+    "failed": (Session.Status.FAILED, "The Flow failed in the engine."),
+    "canceled": (Session.Status.CANCELED, "Canceled in the engine."),
+    "terminated": (Session.Status.TERMINATED, "Terminated in the engine."),
+    "timed_out": (Session.Status.TIMED_OUT, "The Flow reached its time limit in the engine."),
+}
+LOST = "The engine does not know this session any more."
+BATCH = 20
+
+
+def reconcile(session_id: str) -> None:
+    """Close the row if the engine has closed its Flow. Raises EngineUnavailable, SessionNotFound."""
+    status = async_to_sync(SessionEngine().snapshot)(session_id).status
+    if status in CLOSED_AS:
+        close(session_id, *CLOSED_AS[status])
+
+
+def close(session_id: str, status: str, reason: str, by: str = "") -> None:
+    """End a session's rows for a Flow that cannot say so itself."""
+    with projection.locked(session_id) as session:
+        now = timezone.now()
+        projection.close(session, status, reason, by, now)
+        session.updated_at = now
+
+
+def reconcile_some(after: str) -> str:
+    """Reconcile the next few running sessions by id; returns where to go on, "" for the start.
+
+    One that the engine does not know stays as it is until a person stops it: the address of
+    another engine may have been set by mistake.
+    """
+    running = Session.objects.filter(status=Session.Status.RUNNING, pk__gt=after)
+    ids = list(running.order_by("pk").values_list("pk", flat=True)[:BATCH])
+    for session_id in ids:
+        with suppress(SessionNotFound):
+            reconcile(session_id)
+    return ids[-1] if len(ids) == BATCH else ""
