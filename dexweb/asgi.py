@@ -10,12 +10,12 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "dexweb.settings")
 django_application = get_asgi_application()
 
 # Imported only now: they need the models that the line above has loaded.
-from dexweb.routing import websocket_urlpatterns  # noqa: E402
+from dexweb.routing import under_prefix, websocket_urlpatterns  # noqa: E402
 from sessions_app.stream.origin import OwnOrigin  # noqa: E402
 
 application = ProtocolTypeRouter(
     {
         "http": django_application,
-        "websocket": OwnOrigin(CookieMiddleware(URLRouter(websocket_urlpatterns))),
+        "websocket": OwnOrigin(CookieMiddleware(under_prefix(URLRouter(websocket_urlpatterns)))),
     }
 )

@@ -20,6 +20,7 @@ SECRET_KEY = env.str("DEXWEB_SECRET_KEY", "") or signing_key(DEXWEB_VAR)
 ALLOWED_HOSTS = env.list("DEXWEB_ALLOWED_HOSTS", ["127.0.0.1", "localhost", "[::1]"])
 CSRF_TRUSTED_ORIGINS = env.list("DEXWEB_TRUSTED_ORIGINS", [])
 DEXWEB_HTTPS = env.bool("DEXWEB_HTTPS", False)
+FORCE_SCRIPT_NAME = env.str("DEXWEB_PATH_PREFIX", "").rstrip("/") or None
 
 DEXWEB_PORT = env.int("DEXWEB_PORT", 8000)
 DEXWEB_DEMO = env.bool("DEXWEB_DEMO", True)
@@ -113,7 +114,7 @@ AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
 ]
 LOGIN_URL = "login"
-LOGIN_REDIRECT_URL = "/sessions/"
+LOGIN_REDIRECT_URL = "session-list"
 LOGOUT_REDIRECT_URL = "login"
 
 LANGUAGE_CODE = "en"

@@ -5,6 +5,7 @@ from django.urls import include, path
 from django.views.generic import RedirectView
 
 from dexweb import health
+from dexweb.metrics import Metrics
 
 urlpatterns = [
     path("", RedirectView.as_view(pattern_name="session-list")),
@@ -16,4 +17,5 @@ urlpatterns = [
     path("api/", include("dexweb.api_docs")),
     path("healthz", health.healthz),
     path("readyz", health.readyz),
+    path("metrics", Metrics.as_view(), name="metrics"),
 ]

@@ -24,4 +24,5 @@ urlpatterns = [
     path("sessions/<slug:session_id>/cancel-turn/", detail.cancel_turn, name="session-cancel-turn"),
     path("sessions/<slug:session_id>/stop/", detail.stop, name="session-stop"),
     path("agents/", agents.agent_list, name="agent-list"),
+    path("agents/<slug:name>/graph/", agents.agent_graph, name="agent-graph"),
 ]

@@ -7,6 +7,7 @@ from decimal import Decimal
 from typing import Any
 
 from django import template
+from django.urls import get_script_prefix
 from django.utils import timezone
 from django.utils.dateparse import parse_datetime
 from django.utils.html import format_html, format_html_join
@@ -65,6 +66,18 @@ def is_suspicious(text: Any) -> bool:
 @register.simple_tag
 def server_now() -> str:
     return timezone.now().isoformat(timespec="milliseconds")
+
+
+@register.simple_tag
+def socket_url(*parts: str) -> str:
+    """The address of a socket of routing.py, below the path prefix if there is one."""
+    return f"{get_script_prefix()}ws/{'/'.join(parts)}"
+
+
+@register.simple_tag
+def root_url() -> str:
+    """Where the site begins, for scripts that put addresses together: / or the path prefix."""
+    return get_script_prefix()
 
 
 @register.simple_tag

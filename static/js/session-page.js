@@ -86,7 +86,7 @@ function state(name, words) {
   place.textContent = over ? "ended" : words;
   if (words === "signed out") {
     const again = document.createElement("a");
-    again.href = `/accounts/login/?next=${encodeURIComponent(location.pathname + location.search)}`;
+    again.href = `${document.body.dataset.root}accounts/login/?next=${encodeURIComponent(location.pathname + location.search)}`;
     again.textContent = "sign in again";
     place.append(" – ", again);
   }
