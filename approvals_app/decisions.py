@@ -7,7 +7,9 @@ delivers it with the same request id, and the Flow takes each request id once.
 from __future__ import annotations
 
 import logging
+from dataclasses import dataclass
 from datetime import timedelta
+from typing import Any
 
 from asgiref.sync import async_to_sync
 from django.contrib.auth.models import User
@@ -15,17 +17,21 @@ from django.db import IntegrityError, transaction
 from django.db.models import F
 from django.utils import timezone
 
+from approvals_app import audit
 from approvals_app.models import Decision, Interrupt
-from approvals_app.rules import SEE, may_decide
+from approvals_app.rules import SEE, standing_to_decide
 from dexweb.engine.client import SessionEngine
 from dexweb.engine.errors import (
     DecisionNotAllowed,
     DexwebError,
     EngineUnavailable,
+    FourEyes,
     InterruptAlreadyDecided,
     InterruptExpired,
     InterruptNotFound,
+    InvalidArguments,
     KeyReused,
+    NotEditable,
     NoWorker,
     ReasonRequired,
     RpcLockConflict,
@@ -33,12 +39,16 @@ from dexweb.engine.errors import (
     TooLarge,
     from_details,
 )
+from sessions_app import arguments
 from sessions_app.flow.state import Actor, ResolveInterrupt
+from sessions_app.models import ToolCall
 from sessions_app.text import keepable
+from sessions_app.tools.schemas import validate_args
 
 log = logging.getLogger(__name__)
 
 REASON_BYTES = 8 * 1024
+ARGUMENT_BYTES = 64 * 1024
 ABANDONED_AFTER = timedelta(seconds=15)
 
 
@@ -50,33 +60,109 @@ def decide(
     revision: int,
     args_hash: str,
     reason: str = "",
+    args: str = "",
     request_id: str,
 ) -> Decision:
     """Decide on an interrupt as ``user``; returns the delivered decision.
 
-    Raises InterruptNotFound, DecisionNotAllowed, ReasonRequired, TooLarge, StaleInterrupt,
-    InterruptAlreadyDecided, InterruptExpired, RpcLockConflict, KeyReused; and EngineUnavailable or
-    NoWorker with ``delivery="delivery_pending"`` when the decision is kept and will be delivered.
-    The same request again gets the first answer.
+    ``args``, JSON text, are edited arguments to run instead of those that were shown.
+
+    Raises InterruptNotFound, DecisionNotAllowed, FourEyes, ReasonRequired, NotEditable,
+    InvalidArguments, TooLarge, StaleInterrupt, InterruptAlreadyDecided, InterruptExpired,
+    AlreadyVoted, RpcLockConflict, KeyReused; and EngineUnavailable or NoWorker with
+    ``delivery="delivery_pending"`` when the decision is kept and will be delivered.
+    The same request again gets the first answer. What was refused is in the audit log too.
     """
-    interrupt = _authorised(user, interrupt_id)
-    reason = keepable(reason).strip()
+    interrupt = find(user, interrupt_id)
+    asked = Asked(verdict, revision, args_hash, keepable(reason).strip(), args)
+    try:
+        return _decide(user, interrupt, asked, request_id)
+    except DexwebError as error:
+        if getattr(error, "delivery", "") != Decision.State.DELIVERY_PENDING:
+            _audit(user, interrupt, "decision.refused", asked, code=error.code)
+        raise
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a person wants. ``args``: edited arguments as JSON text, else empty."""
+
+    verdict: str
+    revision: int
+    args_hash: str
+    reason: str
+    args: str
+
+
+def _decide(user: User, interrupt: Interrupt, asked: Asked, request_id: str) -> Decision:
+    for_whom = authorise(user, interrupt)
     earlier = Decision.objects.filter(request_id=request_id).first()
     if earlier is not None:
-        _same_request(earlier, user, interrupt, verdict, revision, args_hash)
+        _same_request(earlier, user, interrupt, asked)
         return _answer_again(earlier)
-    if verdict == Decision.Verdict.REJECT and not reason:
-        raise ReasonRequired()
-    size = len(reason.encode("utf-8", "replace"))
-    if size > REASON_BYTES:
-        raise TooLarge(size=size, limit=REASON_BYTES)
+    _check_reason(interrupt, asked)
     check_pending(interrupt)
-    if (revision, args_hash) != (interrupt.revision, interrupt.args_hash):
+    if (asked.revision, asked.args_hash) != (interrupt.revision, interrupt.args_hash):
         raise StaleInterrupt(
             interrupt_id=interrupt.pk, revision=interrupt.revision, args_hash=interrupt.args_hash
         )
-    decision = _write(user, interrupt, verdict, revision, args_hash, reason, request_id)
+    edited = check_edited(interrupt, asked.args) if asked.args else ""
+    decision = _write(user, for_whom, interrupt, asked, edited, request_id)
     return deliver(decision)
+
+
+def find(user: User, interrupt_id: str) -> Interrupt:
+    """The interrupt, for somebody who may see approvals. Raises InterruptNotFound."""
+    rows = Interrupt.objects.select_related("session", "session__started_by")
+    interrupt = rows.filter(pk=interrupt_id).first()
+    if interrupt is None or not user.is_active or not user.has_perm(SEE):
+        raise InterruptNotFound(interrupt_id=interrupt_id)
+    return interrupt
+
+
+def authorise(user: User, interrupt: Interrupt) -> User | None:
+    """For whom ``user`` decides (None: for themselves). Raises DecisionNotAllowed, FourEyes."""
+    standing = standing_to_decide(user, interrupt)
+    if not standing.holds:
+        raise DecisionNotAllowed(permission=interrupt.permission)
+    if standing.barred_because:
+        raise FourEyes(because=standing.barred_because)
+    return standing.for_whom
+
+
+def _check_reason(interrupt: Interrupt, asked: Asked) -> None:
+    policy = interrupt.policy
+    rejecting = asked.verdict == Decision.Verdict.REJECT
+    needed = policy.get("reason_on_reject", True) if rejecting else policy.get("reason_on_approve")
+    if needed and not asked.reason:
+        raise ReasonRequired()
+    size = len(asked.reason.encode("utf-8", "replace"))
+    if size > REASON_BYTES:
+        raise TooLarge(size=size, limit=REASON_BYTES)
+
+
+def check_edited(interrupt: Interrupt, text: str) -> str:
+    """Edited arguments as they will run, or "" when they are the same as before.
+
+    Raises NotEditable, TooLarge, InvalidArguments (with the path of each fault).
+    """
+    if not interrupt.policy.get("editable"):
+        raise NotEditable()
+    size = len(text.encode("utf-8", "replace"))
+    if size > ARGUMENT_BYTES:
+        raise TooLarge(size=size, limit=ARGUMENT_BYTES)
+    try:
+        args = arguments.parse(text)
+        args_hash = arguments.hash_of(args)
+    except ValueError as error:
+        raise InvalidArguments(errors=[str(error)]) from error
+    call = ToolCall.objects.get(session=interrupt.session_id, call_id=interrupt.call_id)
+    if not call.schema:
+        raise NotEditable()
+    faults = validate_args(call.schema, args)
+    if faults:
+        raise InvalidArguments(errors=faults)
+    return "" if args_hash == interrupt.args_hash else arguments.as_text(args)
 
 
 def check_pending(interrupt: Interrupt) -> None:
@@ -116,6 +202,9 @@ def deliver(decision: Decision) -> Decision:
         verdict=decision.verdict,  # type: ignore[arg-type]
         actor=Actor(decision.actor.pk, decision.actor.get_username()),
         reason=decision.reason,
+        on_behalf_of=_actor(decision.on_behalf_of),
+        edited_args=decision.edited_args,
+        edited_hash=_hash(decision.edited_args),
     )
     try:
         async_to_sync(SessionEngine().resolve_interrupt)(interrupt.session_id, rpc)
@@ -125,15 +214,57 @@ def deliver(decision: Decision) -> Decision:
         raise
     except DexwebError as error:
         return _refused(decision, error)
-    _mark(decision, Decision.State.DELIVERED)
+    _delivered(decision)
     return decision
+
+
+def _actor(user: User | None) -> Actor | None:
+    return None if user is None else Actor(user.pk, user.get_username())
+
+
+def _hash(edited: str) -> str:
+    return arguments.hash_of(arguments.parse(edited)) if edited else ""
+
+
+def _delivered(decision: Decision) -> None:
+    """Mark it, and audit it once: whoever marks it first also writes the entry."""
+    with transaction.atomic():
+        if not _mark(decision, Decision.State.DELIVERED):
+            return
+        audit.record(
+            decision.actor,
+            f"decision.{decision.verdict}",
+            f"interrupt:{decision.interrupt_id}",
+            session_id=decision.interrupt.session_id,
+            tool=decision.interrupt.tool,
+            revision=decision.revision,
+            args_hash=_hash(decision.edited_args) or decision.args_hash,
+            edited=bool(decision.edited_args),
+            reason=decision.reason,
+            on_behalf_of=decision.on_behalf_of.get_username() if decision.on_behalf_of else "",
+            request_id=decision.request_id,
+        )
+
+
+def _audit(user: User, interrupt: Interrupt, action: str, asked: Asked, code: str) -> None:
+    audit.record(
+        user,
+        action,
+        f"interrupt:{interrupt.pk}",
+        session_id=interrupt.session_id,
+        tool=interrupt.tool,
+        verdict=asked.verdict,
+        revision=asked.revision,
+        args_hash=asked.args_hash[:64],
+        code=code,
+    )
 
 
 def _refused(decision: Decision, error: DexwebError) -> Decision:
     """Record a refusal and raise it, unless the Flow had taken this very decision before."""
     interrupt = Interrupt.objects.get(pk=decision.interrupt_id)
     if interrupt.request_id == decision.request_id:
-        _mark(decision, Decision.State.DELIVERED)
+        _delivered(decision)
         return decision
     if not isinstance(error, RpcLockConflict | StaleInterrupt):
         # The rows may know more by now than the engine said: a session that has closed, say.
@@ -155,40 +286,29 @@ def pending_delivery() -> list[Decision]:
     abandoned = timezone.now() - ABANDONED_AFTER
     kept = Decision.objects.filter(state=Decision.State.DELIVERY_PENDING)
     lost = Decision.objects.filter(state=Decision.State.SUBMITTING, created_at__lt=abandoned)
-    rows = (kept | lost).select_related("interrupt", "actor").order_by("created_at", "id")
+    rows = (
+        (kept | lost)
+        .select_related("interrupt__session", "actor", "on_behalf_of")
+        .order_by("created_at", "id")
+    )
     return list(rows[:50])
 
 
 def redeliver(decision: Decision) -> None:
     """Try a kept decision again, if its person may still decide."""
     try:
-        if not may_decide(decision.actor, decision.interrupt):
-            error = DecisionNotAllowed(permission=decision.interrupt.permission)
-            _mark(decision, Decision.State.REFUSED, {"code": error.code, **error.details()})
-            return
+        authorise(decision.actor, decision.interrupt)
+    except (DecisionNotAllowed, FourEyes) as error:
+        _mark(decision, Decision.State.REFUSED, {"code": error.code, **error.details()})
+        return
+    try:
         deliver(decision)
     except DexwebError as error:
         log.info("decision %s is not delivered: %s", decision.request_id, error.code)
 
 
-def _authorised(user: User, interrupt_id: str) -> Interrupt:
-    interrupt = Interrupt.objects.select_related("session").filter(pk=interrupt_id).first()
-    if interrupt is None or not user.has_perm(SEE):
-        raise InterruptNotFound(interrupt_id=interrupt_id)
-    if not may_decide(user, interrupt):
-        raise DecisionNotAllowed(permission=interrupt.permission)
-    return interrupt
-
-
-def _same_request(
-    earlier: Decision,
-    user: User,
-    interrupt: Interrupt,
-    verdict: str,
-    revision: int,
-    args_hash: str,
-) -> None:
-    asked = (user.pk, interrupt.pk, verdict, revision, args_hash)
+def _same_request(earlier: Decision, user: User, interrupt: Interrupt, asked: Asked) -> None:
+    now = (user.pk, interrupt.pk, asked.verdict, asked.revision, asked.args_hash)
     first = (
         earlier.actor_id,
         earlier.interrupt_id,
@@ -196,7 +316,7 @@ def _same_request(
         earlier.revision,
         earlier.args_hash,
     )
-    if asked != first:
+    if now != first:
         raise KeyReused()
 
 
@@ -214,11 +334,10 @@ def _answer_again(earlier: Decision) -> Decision:
 
 def _write(
     user: User,
+    for_whom: User | None,
     interrupt: Interrupt,
-    verdict: str,
-    revision: int,
-    args_hash: str,
-    reason: str,
+    asked: Asked,
+    edited: str,
     request_id: str,
 ) -> Decision:
     try:
@@ -227,36 +346,41 @@ def _write(
                 request_id=request_id,
                 interrupt=interrupt,
                 actor=user,
-                verdict=verdict,
-                revision=revision,
-                args_hash=args_hash,
-                reason=reason,
+                on_behalf_of=for_whom,
+                verdict=asked.verdict,
+                revision=asked.revision,
+                args_hash=asked.args_hash,
+                edited_args=edited,
+                reason=asked.reason,
             )
     except IntegrityError:
-        standing = (
-            Decision.objects.filter(interrupt=interrupt, revision=revision, actor=user)
-            .exclude(state=Decision.State.REFUSED)
-            .first()
-        )
-        if standing is None:
-            raise
-        if standing.verdict == verdict:
-            return standing
-        word = {"approve": "approved", "reject": "rejected"}[standing.verdict]
-        raise InterruptAlreadyDecided(
-            interrupt_id=interrupt.pk,
-            state=word,
-            by=user.get_username(),
-            at=standing.created_at.isoformat(),
-            reason=standing.reason,
-        ) from None
+        return _standing(user, interrupt, asked, edited)
 
 
-def _mark(decision: Decision, state: str, refusal: dict[str, object] | None = None) -> None:
+def _standing(user: User, interrupt: Interrupt, asked: Asked, edited: str) -> Decision:
+    """The person's own earlier word on this revision, if it says the same."""
+    rows = Decision.objects.filter(interrupt=interrupt, revision=asked.revision, actor=user)
+    standing = rows.exclude(state=Decision.State.REFUSED).first()
+    if standing is None:
+        raise RpcLockConflict(keys=[f"interrupt:{interrupt.pk}"], holder=user.get_username())
+    if (standing.verdict, standing.edited_args) == (asked.verdict, edited):
+        return standing
+    word = {"approve": "approved", "reject": "rejected"}[standing.verdict]
+    raise InterruptAlreadyDecided(
+        interrupt_id=interrupt.pk,
+        state=word,
+        by=user.get_username(),
+        at=standing.created_at.isoformat(),
+        reason=standing.reason,
+    )
+
+
+def _mark(decision: Decision, state: str, refusal: dict[str, object] | None = None) -> bool:
     """Record the delivery's state; a delivered decision never becomes anything else."""
-    changes = {"state": state, "refusal": refusal or {}, "tries": F("tries") + 1}
+    changes: dict[str, Any] = {"state": state, "refusal": refusal or {}, "tries": F("tries") + 1}
     if state == Decision.State.DELIVERED:
         changes["delivered_at"] = timezone.now()
     rows = Decision.objects.filter(pk=decision.pk).exclude(state=Decision.State.DELIVERED)
-    rows.update(**changes)
+    changed = rows.update(**changes)
     decision.refresh_from_db()
+    return bool(changed)

@@ -1,17 +1,46 @@
-"""Who may decide."""
+"""Who may decide: permission keys, delegations, and the rule of four eyes."""
 
-from approvals_app.models import Interrupt, PermissionKey, Principal
+from dataclasses import dataclass
+from typing import Any
+
+from django.contrib.auth.models import User
+
+from approvals_app.models import Delegation, Interrupt, PermissionKey, Principal
 
 SEE = "approvals_app.view_interrupt"
 
 
 def permission_keys(user: Principal) -> frozenset[str] | None:
-    """The permission keys that ``user`` holds through groups; None means all (a superuser)."""
+    """The permission keys that ``user`` may decide by; None means all (a superuser).
+
+    Held through groups, or handed over by somebody who holds them.
+    """
+    own = own_keys(user)
+    if own is None:
+        return None
+    return own | frozenset(lent_keys(user))
+
+
+def own_keys(user: Principal) -> frozenset[str] | None:
+    """The keys that ``user`` holds through groups; None means all (a superuser)."""
     if not user.is_active or not user.is_authenticated:
         return frozenset()
     if user.is_superuser:  # type: ignore[union-attr]
         return None
     return frozenset(PermissionKey.objects.filter(groups__user=user).values_list("key", flat=True))
+
+
+def lent_keys(user: Principal) -> dict[str, User]:
+    """The keys that others have handed to ``user``, and who did; one level deep, never passed on."""
+    if not user.is_active or not user.is_authenticated:
+        return {}
+    lent = Delegation.objects.in_force().filter(receiver=user).select_related("giver")
+    return {row.key: row.giver for row in lent if holds_itself(row.giver, row.key)}
+
+
+def holds_itself(user: Principal, permission: str) -> bool:
+    own = own_keys(user)
+    return own is None or permission in own
 
 
 def holds(user: Principal, permission: str) -> bool:
@@ -20,5 +49,57 @@ def holds(user: Principal, permission: str) -> bool:
 
 
 def may_decide(user: Principal, interrupt: Interrupt) -> bool:
-    """Whether ``user`` may decide on ``interrupt``: sees approvals and holds its permission key."""
-    return user.is_active and user.has_perm(SEE) and holds(user, interrupt.permission)  # type: ignore[union-attr]
+    """Whether ``user`` may decide on ``interrupt``: sees approvals, holds its permission key, and
+    is not kept out by four eyes."""
+    return standing_to_decide(user, interrupt).may
+
+
+@dataclass(frozen=True)
+class Standing:
+    """Whether a person may decide, for whom they would, and what keeps them out."""
+
+    holds: bool
+    for_whom: User | None = None
+    barred_because: str = ""
+
+    @property
+    def may(self) -> bool:
+        return self.holds and not self.barred_because
+
+
+def standing_to_decide(user: Any, interrupt: Interrupt) -> Standing:
+    """How ``user`` stands to ``interrupt``. Every surface asks here, superusers included."""
+    if not user.is_active or not user.has_perm(SEE):
+        return Standing(holds=False)
+    for_whom = None
+    if not holds_itself(user, interrupt.permission):
+        for_whom = lent_keys(user).get(interrupt.permission)
+        if for_whom is None:
+            return Standing(holds=False)
+    because = four_eyes_bars(user, for_whom, interrupt)
+    return Standing(holds=True, for_whom=for_whom, barred_because=because)
+
+
+def four_eyes_bars(user: Any, for_whom: User | None, interrupt: Interrupt) -> str:
+    """Why the rule of four eyes keeps ``user`` out, in words; "" when it does not.
+
+    An unknown requester means refusal: then nobody can be shown to be another person.
+    """
+    if not interrupt.policy.get("four_eyes"):
+        return ""
+    session = interrupt.session
+    last = session.messages.filter(turn__lte=interrupt.turn).order_by("-turn", "-id").first()
+    if session.started_by_id is None or last is None or last.author_id is None:
+        return "it is not known who asked"
+    for person, what in (
+        (session.started_by_id, "started this session"),
+        (last.author_id, "wrote to it last"),
+    ):
+        if user.pk == person:
+            return f"you {what}"
+        if for_whom is not None and for_whom.pk == person:
+            return f"{for_whom.get_username()}, for whom you would decide, {what}"
+        lent = Delegation.objects.in_force().filter(giver_id=person, receiver=user)
+        if lent.exists():
+            return f"somebody who {what} has handed you a permission"
+    return ""

@@ -10,14 +10,15 @@ from contextlib import contextmanager
 from datetime import datetime
 from typing import Any
 
-from django.contrib.auth import get_user_model
 from django.db import transaction
 from django.utils import timezone
 
 from approvals_app.models import Interrupt
+from approvals_app.projection import INTERRUPT_HANDLERS, close_interrupt
 from sessions_app.flow import rules
 from sessions_app.flow import state as flow
 from sessions_app.models import Agent, Message, Session, Step, ToolCall, Turn
+from sessions_app.standing import standing, user_of
 from sessions_app.stream.append import append, write
 
 Bodies = Any
@@ -80,21 +81,11 @@ def ensure_session(session_id: str, started: flow.SessionStarted, at: datetime) 
             "agent": Agent.objects.get(name=started.agent),
             "title": started.title,
             "labels": started.labels,
-            "started_by_id": _user(started.started_by),
+            "started_by_id": user_of(started.started_by),
             "created_at": at,
             "updated_at": at,
         },
     )
-
-
-def standing(session: Session) -> dict[str, Any]:
-    """How the session stands, as events carry it."""
-    return {
-        "status": session.status,
-        "phase": session.phase,
-        "waiting": session.waiting,
-        "turn": session.turn,
-    }
 
 
 def emit_step(session: Session, step: Step, at: datetime) -> None:
@@ -122,13 +113,6 @@ def emit_step(session: Session, step: Step, at: datetime) -> None:
 
 
 # The Flow's facts -------------------------------------------------------------------------------
-
-
-def _user(actor: flow.Actor | None) -> int | None:
-    """The person's id, or None when there is no such user (any more)."""
-    if actor is None or not actor.id:
-        return None
-    return actor.id if get_user_model().objects.filter(pk=actor.id).exists() else None
 
 
 def _session_started(session: Session, body: flow.SessionStarted, at: datetime) -> None:
@@ -169,7 +153,7 @@ def close(session: Session, status: str, reason: str, by: str, at: datetime) -> 
     session.closed_at = at
     session.close_reason = reason
     for interrupt in session.interrupts.filter(state=Interrupt.State.PENDING):
-        _close_interrupt(session, interrupt, "canceled", None, "The session ended.", at)
+        close_interrupt(session, interrupt, "canceled", None, "The session ended.", at)
     for step in session.steps.filter(status__in=["planned", "scheduled", "active", "waiting"]):
         step.status, step.ended_at = Step.Status.CANCELED, at
         step.save(update_fields=["status", "ended_at"])
@@ -204,7 +188,7 @@ def _message_queued(session: Session, body: flow.MessageQueued, at: datetime) ->
         session=session,
         message_id=message.message_id,
         text=message.text,
-        author_id=_user(message.author),
+        author_id=user_of(message.author),
         author_name=message.author.name,
         created_at=at,
     )
@@ -276,86 +260,6 @@ def _step_changed(session: Session, body: flow.StepChanged, at: datetime) -> Non
     emit_step(session, step, at)
 
 
-def _approval_requested(session: Session, body: flow.ApprovalRequested, at: datetime) -> None:
-    call = session.calls.get(call_id=body.call_id)
-    model_step = session.steps.get(step_id=call.model_step)
-    Interrupt.objects.create(
-        id=body.interrupt_id,
-        session=session,
-        step_id=body.step_id,
-        call_id=body.call_id,
-        turn=body.turn,
-        tool=call.tool,
-        effect=call.effect,
-        risk=body.risk,
-        permission=body.permission,
-        args=call.args,
-        args_hash=body.args_hash,
-        revision=body.revision,
-        why=model_step.text,
-        deadline=datetime.fromisoformat(body.deadline),
-        at_deadline=body.at_deadline,
-        asked_at=at,
-    )
-    session.waiting += 1
-    append(
-        session,
-        "approval.requested",
-        {
-            "interrupt_id": body.interrupt_id,
-            "call_id": body.call_id,
-            "tool": call.tool,
-            "permission": body.permission,
-            "risk": body.risk,
-            "deadline": body.deadline,
-            "revision": body.revision,
-            "session": standing(session),
-        },
-        at,
-        step_id=body.step_id,
-    )
-
-
-def _interrupt_closed(session: Session, body: flow.InterruptClosed, at: datetime) -> None:
-    interrupt = session.interrupts.get(pk=body.interrupt_id)
-    interrupt.request_id = body.request_id
-    _close_interrupt(session, interrupt, body.state, body.by, body.reason, at)
-
-
-def _close_interrupt(
-    session: Session,
-    interrupt: Interrupt,
-    state: str,
-    by: flow.Actor | None,
-    reason: str,
-    at: datetime,
-) -> None:
-    interrupt.state = state
-    interrupt.decided_at = at
-    interrupt.decided_by_id = _user(by)
-    interrupt.decided_by_name = by.name if by else ""
-    interrupt.reason = reason
-    interrupt.save()
-    session.waiting = max(0, session.waiting - 1)
-    decided = state in ("approved", "rejected")
-    append(
-        session,
-        "approval.decided"
-        if decided
-        else f"approval.{'expired' if state == 'expired' else 'canceled'}",
-        {
-            "interrupt_id": interrupt.id,
-            "call_id": interrupt.call_id,
-            "verdict": state,
-            "by": interrupt.decided_by_name,
-            "reason": reason,
-            "session": standing(session),
-        },
-        at,
-        step_id=interrupt.step_id,
-    )
-
-
 def _call_closed(session: Session, body: flow.CallClosed, at: datetime) -> None:
     call = session.calls.get(call_id=body.call_id)
     end_call(session, call, body.step_id, body.outcome, body.words, at)
@@ -399,7 +303,6 @@ HANDLERS: dict[type, Callable[[Session, Bodies, datetime], None]] = {
     flow.TurnStarted: _turn_started,
     flow.TurnEnded: _turn_ended,
     flow.StepChanged: _step_changed,
-    flow.ApprovalRequested: _approval_requested,
-    flow.InterruptClosed: _interrupt_closed,
     flow.CallClosed: _call_closed,
+    **INTERRUPT_HANDLERS,
 }

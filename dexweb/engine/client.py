@@ -114,6 +114,20 @@ class SessionEngine:
         InterruptNotFound."""
         return await self._update(session_id, "resolve_interrupt", rpc)
 
+    async def hold_interrupt(self, session_id: str, rpc: state.HoldInterrupt) -> state.RpcAnswer:
+        """Put a person's name on an interrupt, or take it over. Raises RpcLockConflict."""
+        return await self._update(session_id, "hold_interrupt", rpc)
+
+    async def release_interrupt(
+        self, session_id: str, rpc: state.ReleaseInterrupt
+    ) -> state.RpcAnswer:
+        """Let go of a hold. Raises RpcLockConflict when another person has it."""
+        return await self._update(session_id, "release_interrupt", rpc)
+
+    async def extend_deadline(self, session_id: str, rpc: state.ExtendDeadline) -> state.RpcAnswer:
+        """Move a deadline. Raises InterruptAlreadyDecided, InterruptExpired, DeadlineInPast."""
+        return await self._update(session_id, "extend_deadline", rpc)
+
     async def cancel_turn(self, session_id: str, rpc: state.CancelTurn) -> state.RpcAnswer:
         """Cancel the running turn; its calls get their outcomes. Raises NoTurn."""
         return await self._update(session_id, "cancel_turn", rpc)

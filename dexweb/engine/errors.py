@@ -180,6 +180,57 @@ class StaleInterrupt(DexwebError):
 
 
 @dataclass
+class AlreadyVoted(DexwebError):
+    interrupt_id: str = ""
+    verdict: str = ""
+    code = "already_voted"
+    status = 409
+    title = "You have voted on this"
+
+    @property
+    def message(self) -> str:
+        return f"Your vote to {self.verdict} counts already; a person counts once."
+
+
+@dataclass
+class DeadlineInPast(DexwebError):
+    until: str = ""
+    code = "deadline_in_past"
+    title = "That moment has passed"
+
+    @property
+    def message(self) -> str:
+        return "A deadline can only be moved to a moment that is still to come."
+
+
+@dataclass
+class FourEyes(DexwebError):
+    """``because`` says what ties the person to the request."""
+
+    because: str = ""
+    code = "four_eyes"
+    status = 403
+    title = "Somebody else must decide this"
+
+    @property
+    def message(self) -> str:
+        return f"Its policy asks for a second pair of eyes, and {self.because}."
+
+
+@dataclass
+class NotEditable(DexwebError):
+    code = "not_editable"
+    status = 403
+    title = "These arguments cannot be edited"
+
+    @property
+    def message(self) -> str:
+        return (
+            "The tool's policy does not allow edited arguments: approve them as they are or reject."
+        )
+
+
+@dataclass
 class InvalidArguments(DexwebError):
     errors: list[str] | None = None
     code = "invalid_arguments"

@@ -1,11 +1,9 @@
-"""Waits for a person, and the locks that RPCs take."""
+"""Waits for a person: votes, holds, reminders, escalation and the deadline."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from temporalio import workflow
@@ -18,11 +16,30 @@ with workflow.unsafe.imports_passed_through():
         Approval,
         ApprovalPolicy,
         ApprovalRequested,
+        DeadlineExtended,
+        ExtendDeadline,
+        HoldInterrupt,
         InterruptClosed,
+        InterruptEscalated,
+        InterruptHeld,
+        InterruptReleased,
+        InterruptReminded,
         ResolveInterrupt,
         StepChanged,
         ToolCallPlan,
+        VoteCast,
     )
+
+LONGEST_HOLD = 600.0
+
+
+@dataclass(frozen=True)
+class Hold:
+    """A person's name on an interrupt: "I am looking at this one"."""
+
+    by: Actor
+    since: datetime
+    until: datetime
 
 
 @dataclass
@@ -32,16 +49,37 @@ class Interrupt:
     interrupt_id: str
     call: ToolCallPlan
     policy: ApprovalPolicy
+    permission: str
     deadline: datetime
+    args_hash: str
+    reminders: list[datetime]
     revision: int = 1
+    level: int = 0
     state: str = "pending"
+    votes: dict[int, ResolveInterrupt] = field(default_factory=dict)
+    hold: Hold | None = None
     by: Actor | None = None
     reason: str = ""
     closed_at: str = ""
-    request_id: str = ""
 
     def approval(self) -> Approval:
-        return Approval(self.interrupt_id, self.by, self.closed_at, self.policy.permission)
+        approvers = [vote.actor for vote in self.votes.values() if vote.verdict == "approve"]
+        return Approval(
+            self.interrupt_id,
+            self.by,
+            self.closed_at,
+            self.permission,
+            approvers,
+            self.policy.validity,
+        )
+
+    def count(self, verdict: str) -> int:
+        return sum(vote.verdict == verdict for vote in self.votes.values())
+
+    def next_alarm(self) -> datetime:
+        """When something happens by itself: a reminder, the end of a hold, the deadline."""
+        hold_ends = [self.hold.until] if self.hold else []
+        return min([self.deadline, *self.reminders, *hold_ends])
 
 
 class Interrupts:
@@ -58,11 +96,15 @@ class Interrupts:
         return sum(1 for interrupt in self._all.values() if interrupt.state == "pending")
 
     def ask(self, call: ToolCallPlan, policy: ApprovalPolicy, step: StepChanged) -> Interrupt:
+        deadline = workflow.now() + timedelta(seconds=policy.deadline)
         interrupt = Interrupt(
             interrupt_id=f"apr-{workflow.uuid4().hex[:20]}",
             call=call,
             policy=policy,
-            deadline=workflow.now() + timedelta(seconds=policy.deadline),
+            permission=policy.permission,
+            deadline=deadline,
+            args_hash=call.args_hash,
+            reminders=_reminders(policy, deadline),
         )
         self._all[interrupt.interrupt_id] = interrupt
         self._forget_old()
@@ -77,27 +119,77 @@ class Interrupts:
                 risk=policy.risk,
                 revision=interrupt.revision,
                 args_hash=call.args_hash,
-                deadline=interrupt.deadline.isoformat(),
+                deadline=deadline.isoformat(),
                 at_deadline=policy.at_deadline,
+                policy=policy,
             )
         )
         return interrupt
 
     async def wait(self, interrupt: Interrupt) -> None:
-        """Return once the wait has ended: by a person, or by its deadline."""
-        left = interrupt.deadline - workflow.now()
+        """Return once the wait has ended: by people, or by its deadline."""
         try:
-            await workflow.wait_condition(
-                lambda: interrupt.state != "pending", timeout=max(left, timedelta(0))
-            )
-        except TimeoutError:
-            # A decision accepted in this same instant has already closed it: one outcome.
-            if interrupt.state == "pending":
-                self._expire(interrupt)
+            while interrupt.state == "pending":
+                await self._until(interrupt, interrupt.next_alarm())
         except asyncio.CancelledError:
             if interrupt.state == "pending":
                 self.close(interrupt, "canceled")
             raise
+
+    async def _until(self, interrupt: Interrupt, alarm: datetime) -> None:
+        """Wait until the alarm, or until something makes it another one."""
+        left = max(alarm - workflow.now(), timedelta(0))
+        try:
+            await workflow.wait_condition(
+                lambda: interrupt.state != "pending" or interrupt.next_alarm() != alarm,
+                timeout=left,
+            )
+        except TimeoutError:
+            # A decision accepted in this same instant has already closed it: one outcome.
+            if interrupt.state == "pending":
+                self._ring(interrupt)
+            # What ends the wait is told by the Step that follows; a reminder has none.
+            if interrupt.state == "pending":
+                await self._facts.flush()
+
+    def _ring(self, interrupt: Interrupt) -> None:
+        """What is due by now, and only the first of it: the loop comes back for the rest."""
+        now = workflow.now()
+        if interrupt.deadline <= now:
+            self._at_deadline(interrupt)
+        elif interrupt.reminders and min(interrupt.reminders) <= now:
+            interrupt.reminders.remove(min(interrupt.reminders))
+            left = (interrupt.deadline - now).total_seconds()
+            self._facts.add(InterruptReminded("interrupt_reminded", interrupt.interrupt_id, left))
+        elif interrupt.hold and interrupt.hold.until <= now:
+            self.let_go(interrupt, by=None)
+
+    def _at_deadline(self, interrupt: Interrupt) -> None:
+        policy = interrupt.policy
+        if policy.at_deadline == "escalate" and interrupt.level < len(policy.escalation):
+            self._escalate(interrupt)
+        # A write never runs because nobody answered, whatever its policy says.
+        elif policy.at_deadline == "approve" and interrupt.call.effect != "write":
+            self.close(interrupt, "approved", reason="Nobody objected before the deadline.")
+        else:
+            self.close(interrupt, "expired")
+
+    def _escalate(self, interrupt: Interrupt) -> None:
+        step = interrupt.policy.escalation[interrupt.level]
+        interrupt.level += 1
+        interrupt.permission = step.permission
+        interrupt.deadline = workflow.now() + timedelta(seconds=step.deadline)
+        interrupt.reminders = _reminders(interrupt.policy, interrupt.deadline)
+        interrupt.hold = None
+        self._facts.add(
+            InterruptEscalated(
+                "interrupt_escalated",
+                interrupt.interrupt_id,
+                interrupt.permission,
+                interrupt.deadline.isoformat(),
+                interrupt.level,
+            )
+        )
 
     def close(
         self,
@@ -110,7 +202,7 @@ class Interrupts:
         interrupt.state = state
         interrupt.by = by
         interrupt.reason = reason
-        interrupt.request_id = request_id
+        interrupt.hold = None
         interrupt.closed_at = workflow.now().isoformat()
         self._facts.add(
             InterruptClosed(
@@ -123,11 +215,103 @@ class Interrupts:
             )
         )
 
+    # What people do ---------------------------------------------------------------------------
+
+    def vote(self, interrupt: Interrupt, rpc: ResolveInterrupt) -> str:
+        """Count a person's word; returns what the interrupt is then. An edit starts a revision."""
+        if rpc.edited_args and rpc.edited_hash != interrupt.args_hash:
+            interrupt.revision += 1
+            interrupt.args_hash = rpc.edited_hash
+            interrupt.votes.clear()
+        interrupt.votes[rpc.actor.id] = rpc
+        if interrupt.hold and interrupt.hold.by.id == rpc.actor.id:
+            self.let_go(interrupt, by=rpc.actor)
+        policy = interrupt.policy
+        decides = max(policy.approve_n, policy.deny_m) > 1 or bool(rpc.edited_args)
+        if decides:
+            self._tell_vote(interrupt, rpc)
+        if interrupt.count("reject") >= max(1, policy.deny_m):
+            self.close(interrupt, "rejected", rpc.actor, rpc.reason, rpc.request_id)
+        elif interrupt.count("approve") >= max(1, policy.approve_n):
+            self.close(interrupt, "approved", rpc.actor, rpc.reason, rpc.request_id)
+        return interrupt.state
+
+    def _tell_vote(self, interrupt: Interrupt, rpc: ResolveInterrupt) -> None:
+        self._facts.add(
+            VoteCast(
+                "vote_cast",
+                interrupt.interrupt_id,
+                interrupt.revision,
+                rpc.verdict,
+                rpc.actor,
+                rpc.on_behalf_of,
+                rpc.reason,
+                rpc.request_id,
+                rpc.edited_args,
+                rpc.edited_hash,
+            )
+        )
+
+    def keep(self, interrupt: Interrupt, rpc: HoldInterrupt) -> Hold:
+        """Put a person's name on it for a while; `check_hold` said that nobody else's is."""
+        now = workflow.now()
+        before = interrupt.hold
+        seconds = min(max(rpc.seconds, 1.0), LONGEST_HOLD)
+        hold = Hold(rpc.actor, now, now + timedelta(seconds=seconds))
+        interrupt.hold = hold
+        taken_from = before.by if before and before.by.id != rpc.actor.id else None
+        self._facts.add(
+            InterruptHeld(
+                "interrupt_held",
+                interrupt.interrupt_id,
+                rpc.actor,
+                hold.until.isoformat(),
+                taken_from,
+            )
+        )
+        return hold
+
+    def let_go(self, interrupt: Interrupt, by: Actor | None) -> None:
+        interrupt.hold = None
+        self._facts.add(InterruptReleased("interrupt_released", interrupt.interrupt_id, by))
+
+    def extend(self, interrupt: Interrupt, rpc: ExtendDeadline) -> None:
+        interrupt.deadline = datetime.fromisoformat(rpc.until)
+        interrupt.reminders = _reminders(interrupt.policy, interrupt.deadline)
+        self._facts.add(
+            DeadlineExtended(
+                "deadline_extended",
+                interrupt.interrupt_id,
+                interrupt.deadline.isoformat(),
+                rpc.actor,
+            )
+        )
+
+    # What is refused --------------------------------------------------------------------------
+
     def check(self, rpc: ResolveInterrupt) -> Interrupt:
-        """The pending interrupt that ``rpc`` names, or the refusal that fits."""
-        interrupt = self._all.get(rpc.interrupt_id)
+        """The interrupt that ``rpc`` may resolve, or the refusal that fits."""
+        interrupt = self.pending(rpc.interrupt_id)
+        if (rpc.revision, rpc.args_hash) != (interrupt.revision, interrupt.args_hash):
+            raise rules.refuse(
+                "stale_interrupt",
+                interrupt_id=interrupt.interrupt_id,
+                revision=interrupt.revision,
+                args_hash=interrupt.args_hash,
+            )
+        self.check_hold(interrupt, rpc.actor)
+        if rpc.actor.id in interrupt.votes and not rpc.edited_args:
+            vote = interrupt.votes[rpc.actor.id]
+            raise rules.refuse(
+                "already_voted", interrupt_id=interrupt.interrupt_id, verdict=vote.verdict
+            )
+        return interrupt
+
+    def pending(self, interrupt_id: str) -> Interrupt:
+        """The open interrupt of this id, before its deadline."""
+        interrupt = self._all.get(interrupt_id)
         if interrupt is None:
-            raise rules.refuse("interrupt_not_found", interrupt_id=rpc.interrupt_id)
+            raise rules.refuse("interrupt_not_found", interrupt_id=interrupt_id)
         if interrupt.state == "expired":
             raise self._expired(interrupt)
         if interrupt.state != "pending":
@@ -141,13 +325,26 @@ class Interrupts:
             )
         if workflow.now() >= interrupt.deadline:
             raise self._expired(interrupt)
-        if (rpc.revision, rpc.args_hash) != (interrupt.revision, interrupt.call.args_hash):
-            raise rules.refuse(
-                "stale_interrupt",
-                interrupt_id=interrupt.interrupt_id,
-                revision=interrupt.revision,
-                args_hash=interrupt.call.args_hash,
-            )
+        return interrupt
+
+    def check_hold(self, interrupt: Interrupt, actor: Actor) -> None:
+        """Refuse while another person holds it."""
+        hold = interrupt.hold
+        if hold is None or hold.by.id == actor.id or hold.until <= workflow.now():
+            return
+        raise rules.refuse(
+            "rpc_lock_conflict",
+            keys=[f"interrupt:{interrupt.interrupt_id}"],
+            holder=hold.by.name,
+            lock_kind="hold",
+            since=hold.since.isoformat(),
+            until=hold.until.isoformat(),
+        )
+
+    def check_extension(self, rpc: ExtendDeadline) -> Interrupt:
+        interrupt = self.pending(rpc.interrupt_id)
+        if datetime.fromisoformat(rpc.until) <= workflow.now():
+            raise rules.refuse("deadline_in_past", until=rpc.until)
         return interrupt
 
     def _expired(self, interrupt: Interrupt) -> Exception:
@@ -158,52 +355,18 @@ class Interrupts:
             at_deadline=interrupt.policy.at_deadline,
         )
 
-    def _expire(self, interrupt: Interrupt) -> None:
-        # A write never runs because nobody answered, whatever its policy says.
-        runs = interrupt.policy.at_deadline == "approve" and interrupt.call.effect != "write"
-        if runs:
-            self.close(interrupt, "approved", reason="Nobody objected before the deadline.")
-        else:
-            self.close(interrupt, "expired")
-
     def _forget_old(self) -> None:
         closed = [key for key, interrupt in self._all.items() if interrupt.state != "pending"]
         for key in closed[: max(0, len(self._all) - self.KEPT)]:
             del self._all[key]
 
 
-@dataclass(frozen=True)
-class Lock:
-    holder: str
-    since: str
+def approved_call(interrupt: Interrupt) -> ToolCallPlan:
+    """The call as it was approved, edited arguments included."""
+    return replace(interrupt.call, args_hash=interrupt.args_hash)
 
 
-class Locks:
-    """Attribute locks: taken before an RPC acts, never waited for."""
-
-    def __init__(self) -> None:
-        self._held: dict[str, Lock] = {}
-
-    def check(self, *keys: str) -> None:
-        """Refuse when one of ``keys`` is held."""
-        held = [key for key in keys if key in self._held]
-        if held:
-            lock = self._held[held[0]]
-            raise rules.refuse(
-                "rpc_lock_conflict",
-                keys=held,
-                holder=lock.holder,
-                lock_kind="rpc",
-                since=lock.since,
-            )
-
-    @contextmanager
-    def taken(self, holder: str, *keys: str) -> Iterator[None]:
-        self.check(*keys)
-        lock = Lock(holder, workflow.now().isoformat())
-        self._held.update(dict.fromkeys(keys, lock))
-        try:
-            yield
-        finally:
-            for key in keys:
-                self._held.pop(key, None)
+def _reminders(policy: ApprovalPolicy, deadline: datetime) -> list[datetime]:
+    """When to remind: so long before the deadline, unless that is past already."""
+    moments = [deadline - timedelta(seconds=before) for before in policy.reminders]
+    return sorted(moment for moment in moments if moment > workflow.now())

@@ -14,13 +14,17 @@ from temporalio.exceptions import ApplicationError
 with workflow.unsafe.imports_passed_through():
     from sessions_app.flow import rules
     from sessions_app.flow.facts import FactLog, StepLog
-    from sessions_app.flow.interrupts import Interrupts, Locks
+    from sessions_app.flow.interrupts import Interrupts
+    from sessions_app.flow.locks import Locks
     from sessions_app.flow.state import (
         Actor,
         CancelTurn,
         CarriedState,
+        ExtendDeadline,
+        HoldInterrupt,
         MessageQueued,
         PhaseChanged,
+        ReleaseInterrupt,
         ResolveInterrupt,
         RpcAnswer,
         SendMessage,
@@ -238,9 +242,7 @@ class SessionFlow:
         if rpc.request_id in self._ledger:
             return self._ledger[rpc.request_id]
         with self._locks.taken(rpc.actor.name, f"interrupt:{rpc.interrupt_id}"):
-            interrupt = self._interrupts.check(rpc)
-            state = "approved" if rpc.verdict == "approve" else "rejected"
-            self._interrupts.close(interrupt, state, rpc.actor, rpc.reason, rpc.request_id)
+            state = self._interrupts.vote(self._interrupts.check(rpc), rpc)
             return await self._answer(rpc.request_id, rpc.interrupt_id, state)
 
     @resolve_interrupt.validator
@@ -249,6 +251,55 @@ class SessionFlow:
             return
         self._locks.check(f"interrupt:{rpc.interrupt_id}")
         self._interrupts.check(rpc)
+
+    @workflow.update
+    async def hold_interrupt(self, rpc: HoldInterrupt) -> RpcAnswer:
+        if rpc.request_id in self._ledger:
+            return self._ledger[rpc.request_id]
+        with self._locks.taken(rpc.actor.name, f"interrupt:{rpc.interrupt_id}"):
+            hold = self._interrupts.keep(self._interrupts.pending(rpc.interrupt_id), rpc)
+            return await self._answer(rpc.request_id, rpc.interrupt_id, hold.until.isoformat())
+
+    @hold_interrupt.validator
+    def check_hold_interrupt(self, rpc: HoldInterrupt) -> None:
+        if rpc.request_id in self._ledger:
+            return
+        self._locks.check(f"interrupt:{rpc.interrupt_id}")
+        interrupt = self._interrupts.pending(rpc.interrupt_id)
+        if not rpc.take_over:
+            self._interrupts.check_hold(interrupt, rpc.actor)
+
+    @workflow.update
+    async def release_interrupt(self, rpc: ReleaseInterrupt) -> RpcAnswer:
+        if rpc.request_id in self._ledger:
+            return self._ledger[rpc.request_id]
+        with self._locks.taken(rpc.actor.name, f"interrupt:{rpc.interrupt_id}"):
+            interrupt = self._interrupts.pending(rpc.interrupt_id)
+            if interrupt.hold is not None:
+                self._interrupts.let_go(interrupt, rpc.actor)
+            return await self._answer(rpc.request_id, rpc.interrupt_id, "released")
+
+    @release_interrupt.validator
+    def check_release_interrupt(self, rpc: ReleaseInterrupt) -> None:
+        if rpc.request_id in self._ledger:
+            return
+        self._locks.check(f"interrupt:{rpc.interrupt_id}")
+        self._interrupts.check_hold(self._interrupts.pending(rpc.interrupt_id), rpc.actor)
+
+    @workflow.update
+    async def extend_deadline(self, rpc: ExtendDeadline) -> RpcAnswer:
+        if rpc.request_id in self._ledger:
+            return self._ledger[rpc.request_id]
+        with self._locks.taken(rpc.actor.name, f"interrupt:{rpc.interrupt_id}"):
+            self._interrupts.extend(self._interrupts.check_extension(rpc), rpc)
+            return await self._answer(rpc.request_id, rpc.interrupt_id, rpc.until)
+
+    @extend_deadline.validator
+    def check_extend_deadline(self, rpc: ExtendDeadline) -> None:
+        if rpc.request_id in self._ledger:
+            return
+        self._locks.check(f"interrupt:{rpc.interrupt_id}")
+        self._interrupts.check_extension(rpc)
 
     @workflow.update
     async def cancel_turn(self, rpc: CancelTurn) -> RpcAnswer:

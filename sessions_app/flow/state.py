@@ -95,6 +95,35 @@ class ResolveInterrupt:
     verdict: Literal["approve", "reject"]
     actor: Actor
     reason: str = ""
+    on_behalf_of: Actor | None = None
+    edited_args: str = ""
+    edited_hash: str = ""
+
+
+@dataclass(frozen=True)
+class HoldInterrupt:
+    """Keep an interrupt to oneself for some seconds; with `take_over`, from whoever holds it."""
+
+    request_id: str
+    interrupt_id: str
+    actor: Actor
+    seconds: float
+    take_over: bool = False
+
+
+@dataclass(frozen=True)
+class ReleaseInterrupt:
+    request_id: str
+    interrupt_id: str
+    actor: Actor
+
+
+@dataclass(frozen=True)
+class ExtendDeadline:
+    request_id: str
+    interrupt_id: str
+    until: str
+    actor: Actor
 
 
 @dataclass(frozen=True)
@@ -132,11 +161,34 @@ RECORD_FACTS = "record_facts"
 
 
 @dataclass(frozen=True)
+class EscalationStep:
+    """Who is asked next when nobody answered, and for how many more seconds."""
+
+    permission: str
+    deadline: float
+
+
+@dataclass(frozen=True)
 class ApprovalPolicy:
+    """Who is asked, how long, and what counts as an answer; kept as it was when it was asked.
+
+    ``deadline``, ``reminders`` (before the deadline) and ``validity`` (0: without end) are seconds.
+    """
+
     permission: str
     risk: str
     deadline: float
-    at_deadline: Literal["reject", "approve"]
+    at_deadline: Literal["reject", "approve", "escalate"]
+    approve_n: int = 1
+    deny_m: int = 1
+    four_eyes: bool = False
+    reason_on_approve: bool = False
+    reason_on_reject: bool = True
+    editable: bool = False
+    validity: float = 0
+    reminders: list[float] = field(default_factory=list)
+    escalation: list[EscalationStep] = field(default_factory=list)
+    version: int = 0
 
 
 @dataclass(frozen=True)
@@ -188,6 +240,8 @@ class Approval:
     actor: Actor | None
     decided_at: str
     permission: str
+    approvers: list[Actor] = field(default_factory=list)
+    validity: float = 0
 
 
 @dataclass(frozen=True)
@@ -323,6 +377,65 @@ class ApprovalRequested:
     args_hash: str
     deadline: str
     at_deadline: str
+    policy: ApprovalPolicy | None = None
+
+
+@dataclass(frozen=True)
+class InterruptHeld:
+    kind: Literal["interrupt_held"]
+    interrupt_id: str
+    by: Actor
+    until: str
+    taken_from: Actor | None
+
+
+@dataclass(frozen=True)
+class InterruptReleased:
+    """`by` is None when the hold ran out."""
+
+    kind: Literal["interrupt_released"]
+    interrupt_id: str
+    by: Actor | None
+
+
+@dataclass(frozen=True)
+class InterruptReminded:
+    kind: Literal["interrupt_reminded"]
+    interrupt_id: str
+    seconds_left: float
+
+
+@dataclass(frozen=True)
+class InterruptEscalated:
+    kind: Literal["interrupt_escalated"]
+    interrupt_id: str
+    permission: str
+    deadline: str
+    level: int
+
+
+@dataclass(frozen=True)
+class DeadlineExtended:
+    kind: Literal["deadline_extended"]
+    interrupt_id: str
+    deadline: str
+    by: Actor
+
+
+@dataclass(frozen=True)
+class VoteCast:
+    """A person's word on one revision. With `args` they edited it: a new revision to be voted on."""
+
+    kind: Literal["vote_cast"]
+    interrupt_id: str
+    revision: int
+    verdict: Literal["approve", "reject"]
+    by: Actor
+    on_behalf_of: Actor | None
+    reason: str
+    request_id: str
+    args: str = ""
+    args_hash: str = ""
 
 
 @dataclass(frozen=True)
@@ -358,6 +471,12 @@ FactBody = Annotated[
     | TurnEnded
     | StepChanged
     | ApprovalRequested
+    | InterruptHeld
+    | InterruptReleased
+    | InterruptReminded
+    | InterruptEscalated
+    | DeadlineExtended
+    | VoteCast
     | InterruptClosed
     | CallClosed,
     Field(discriminator="kind"),

@@ -15,7 +15,7 @@ from temporalio.exceptions import ActivityError
 with workflow.unsafe.imports_passed_through():
     from sessions_app.flow import rules
     from sessions_app.flow.facts import FactLog, StepLog
-    from sessions_app.flow.interrupts import Interrupts
+    from sessions_app.flow.interrupts import Interrupts, approved_call
     from sessions_app.flow.rules import Reach
     from sessions_app.flow.state import (
         CALL_TOOL,
@@ -193,9 +193,10 @@ class Turn:
         while True:
             approval = None
             if wait is not None:
-                approval = await self._await_approval(call, wait, step)
-                if approval is None:
+                approved = await self._await_approval(call, wait, step)
+                if approved is None:
                     return "refused"
+                call, approval = approved
             result = await self._run_tool(call, step, approval, index, last_steps)
             if result.ask_again is None:
                 return result.outcome
@@ -206,8 +207,8 @@ class Turn:
 
     async def _await_approval(
         self, call: ToolCallPlan, wait: StepChanged, step: StepChanged
-    ) -> Approval | None:
-        """The approval, or None when the call must not run (its outcome is then told)."""
+    ) -> tuple[ToolCallPlan, Approval] | None:
+        """The call as approved, and by whom; None when it must not run (its outcome is then told)."""
         assert call.approval is not None
         interrupt = self._interrupts.ask(call, call.approval, wait)
         self._set_phase(self._phase())
@@ -226,7 +227,7 @@ class Turn:
         self._set_phase(self._phase())
         if interrupt.state == "approved":
             self._steps.change(step, "scheduled")
-            return interrupt.approval()
+            return approved_call(interrupt), interrupt.approval()
         words = (
             rules.rejected_words(call.tool, by, interrupt.reason)
             if interrupt.state == "rejected"

@@ -4,8 +4,12 @@ import fnmatch
 from datetime import timedelta
 
 from django.core.exceptions import ValidationError
-from django.core.validators import MinValueValidator, RegexValidator
+from django.core.validators import MaxValueValidator, MinValueValidator, RegexValidator
 from django.db import models
+
+from sessions_app.tools.durations import parse_duration
+
+MOST_ESCALATIONS = 5
 
 PERMISSION_KEY = RegexValidator(
     r"^[a-z][a-z0-9_]*(\.[a-z][a-z0-9_]*)+$",
@@ -74,6 +78,7 @@ class ToolPolicy(models.Model):
     class AtDeadline(models.TextChoices):
         REJECT = "reject", "Do not run it"
         APPROVE = "approve", "Run it"
+        ESCALATE = "escalate", "Ask the next in line, then do not run it"
 
     agent = models.ForeignKey(Agent, related_name="tools", on_delete=models.CASCADE)
     pattern = models.CharField(
@@ -93,6 +98,38 @@ class ToolPolicy(models.Model):
     )
     at_deadline = models.CharField(
         max_length=8, choices=AtDeadline.choices, default=AtDeadline.REJECT
+    )
+    approve_n = models.PositiveSmallIntegerField(
+        "approvals needed", default=1, validators=[MinValueValidator(1), MaxValueValidator(20)]
+    )
+    deny_m = models.PositiveSmallIntegerField(
+        "rejections that end it",
+        default=1,
+        validators=[MinValueValidator(1), MaxValueValidator(20)],
+    )
+    four_eyes = models.BooleanField(
+        default=False,
+        help_text="Who started the session, who wrote to it last, and their delegates may not decide.",
+    )
+    reason_on_approve = models.BooleanField("reason needed to approve", default=False)
+    reason_on_reject = models.BooleanField("reason needed to reject", default=True)
+    editable = models.BooleanField(
+        "arguments may be edited", default=False, help_text="An approver may change what will run."
+    )
+    validity = models.DurationField(
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(timedelta(seconds=1))],
+        help_text="How long an approval stays good until the tool starts; empty for without end.",
+    )
+    reminders = models.JSONField(
+        default=list, blank=True, help_text='How long before the deadline to remind: ["10m", "2m"]'
+    )
+    escalation = models.JSONField(
+        default=list,
+        blank=True,
+        help_text="Who is asked next when nobody answered, and how much longer: "
+        '[{"permission": "refunds.lead", "deadline": "30m"}]',
     )
     timeout = models.DurationField(
         default=timedelta(minutes=2),
@@ -119,3 +156,31 @@ class ToolPolicy(models.Model):
                     "at_deadline": "A write never runs because nobody answered. Choose “Do not run it”."
                 }
             )
+        self._clean_reminders()
+        self._clean_escalation()
+
+    def _clean_reminders(self) -> None:
+        if not isinstance(self.reminders, list):
+            raise ValidationError({"reminders": 'Give a list of durations, like ["10m", "2m"].'})
+        try:
+            list(map(parse_duration, self.reminders))
+        except ValueError as error:
+            raise ValidationError({"reminders": str(error)}) from None
+
+    def _clean_escalation(self) -> None:
+        example = '[{"permission": "refunds.lead", "deadline": "30m"}]'
+        steps = self.escalation
+        if not isinstance(steps, list) or len(steps) > MOST_ESCALATIONS:
+            raise ValidationError(
+                {"escalation": f"Give a list of at most {MOST_ESCALATIONS} steps, like {example}."}
+            )
+        for step in steps:
+            if not isinstance(step, dict) or set(step) != {"permission", "deadline"}:
+                raise ValidationError({"escalation": f"Write each step like {example}."})
+            try:
+                PERMISSION_KEY(str(step["permission"]))
+                parse_duration(step["deadline"])
+            except (ValueError, ValidationError) as error:
+                raise ValidationError({"escalation": f"{step}: {error}"}) from None
+        if self.at_deadline == self.AtDeadline.ESCALATE and not steps:
+            raise ValidationError({"escalation": f"Say who is asked next, like {example}."})

@@ -193,6 +193,14 @@ class ToolCall(models.Model):
     args = models.TextField(help_text="JSON text, exactly as it will be sent")
     args_hash = models.CharField(max_length=64)
     policy = models.JSONField(default=dict, help_text="The tool's policy when it was asked for")
+    schema = models.JSONField(
+        default=dict, help_text="The tool's JSON schema when it was asked for"
+    )
+    original_args = models.TextField(blank=True, help_text="What the model asked for, if edited")
+    edited_by_name = models.CharField(max_length=150, blank=True)
+    ran_hash = models.CharField(
+        max_length=64, blank=True, help_text="Of the arguments that were sent"
+    )
     outcome = models.CharField(max_length=20, choices=Outcome.choices, blank=True)
     result = models.TextField(blank=True, help_text="Up to 2 MiB, for people")
     words = models.TextField(

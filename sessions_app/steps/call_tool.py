@@ -22,7 +22,8 @@ from sessions_app.flow.state import (
     ToolCallResult,
 )
 from sessions_app.models import Session, Step, ToolCall
-from sessions_app.projection import end_call, locked, recording, standing
+from sessions_app.projection import end_call, locked, recording
+from sessions_app.standing import standing
 from sessions_app.steps import reports, sources
 from sessions_app.steps.heartbeat import heartbeats
 from sessions_app.stream.append import append
@@ -133,6 +134,7 @@ def begin(given: CallToolInput) -> Begun | ToolCallResult:
             return _ended(session, step, call, ToolCallResult("failed", words, ran=False), "")
         now = timezone.now()
         call.attempts = call.begun_attempt = context.attempt
+        call.ran_hash = args_hash
         call.started_at = call.started_at or now
         call.save()
         reports.started(session, step, context.attempt)

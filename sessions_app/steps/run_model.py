@@ -1,6 +1,7 @@
 """The Step RunModel: one model call, streamed, and what it decided."""
 
 import asyncio
+import json
 import time
 from dataclasses import asdict, dataclass
 from decimal import Decimal
@@ -9,13 +10,13 @@ from typing import Any
 
 from channels.db import database_sync_to_async as in_database
 from django.utils import timezone
+from pydantic import TypeAdapter
 from pydantic_ai.messages import ModelMessage
 from temporalio import activity
 
 from sessions_app import arguments
 from sessions_app.flow.state import (
     RUN_MODEL,
-    ApprovalPolicy,
     RunModelInput,
     RunModelResult,
     StepContext,
@@ -26,7 +27,8 @@ from sessions_app.llm.factory import ModelSpec, ModelUnavailable, build_model
 from sessions_app.llm.failures import ModelFailed
 from sessions_app.llm.stream import ModelReply, RequestedCall, stream_response
 from sessions_app.models import Agent, Session, Step, ToolCall
-from sessions_app.projection import locked, recording, standing
+from sessions_app.projection import locked, recording
+from sessions_app.standing import standing
 from sessions_app.steps import reports, sources
 from sessions_app.steps.heartbeat import heartbeats
 from sessions_app.stream.append import append
@@ -40,6 +42,7 @@ from sessions_app.tools.mcp import (
 )
 
 ARGUMENT_BYTES = 64 * 1024
+PLAN = TypeAdapter(ToolCallPlan)
 DELTAS_A_SECOND = 10
 ENDED = "The session has ended."
 
@@ -132,9 +135,7 @@ def recorded(session: Session, step: Step) -> RunModelResult:
 
 
 def plan_of(call: ToolCall) -> ToolCallPlan:
-    policy = call.policy
-    approval = ApprovalPolicy(**policy["approval"]) if policy["approval"] else None
-    return ToolCallPlan(**{**policy, "approval": approval})
+    return PLAN.validate_python(call.policy)
 
 
 def conversation(session: Session) -> list[ModelMessage]:
@@ -274,6 +275,7 @@ def _request(
         args=text,
         args_hash=plan.args_hash,
         policy=asdict(plan),
+        schema=_kept_schema(tool),
         requested_at=now,
     )
     append(
@@ -290,6 +292,12 @@ def _request(
         context.step_id,
     )
     return plan
+
+
+def _kept_schema(tool: ToolDef | None) -> dict[str, Any]:
+    """The schema that edited arguments are checked against; one that is huge is not kept."""
+    schema = dict(tool.schema) if tool else {}
+    return schema if len(json.dumps(schema)) <= ARGUMENT_BYTES else {}
 
 
 def _judged(call: RequestedCall, tool: ToolDef | None) -> tuple[dict[str, Any] | None, str]:

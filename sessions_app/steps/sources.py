@@ -2,9 +2,10 @@
 
 from typing import Any
 
-from sessions_app.flow.state import ApprovalPolicy
+from sessions_app.flow.state import ApprovalPolicy, EscalationStep
 from sessions_app.llm.factory import ModelSpec, ModelUnavailable
 from sessions_app.models import Agent, Connection, Credential, ToolPolicy
+from sessions_app.tools.durations import duration_seconds
 from sessions_app.tools.mcp import ConnectionSpec, ConnectionUnavailable
 
 
@@ -58,6 +59,19 @@ def approval_policy(policy: ToolPolicy) -> ApprovalPolicy | None:
         risk=policy.risk,
         deadline=policy.deadline.total_seconds(),
         at_deadline=policy.at_deadline,  # type: ignore[arg-type]
+        approve_n=policy.approve_n,
+        deny_m=policy.deny_m,
+        four_eyes=policy.four_eyes,
+        reason_on_approve=policy.reason_on_approve,
+        reason_on_reject=policy.reason_on_reject,
+        editable=policy.editable,
+        validity=policy.validity.total_seconds() if policy.validity else 0,
+        reminders=[duration_seconds(before) for before in policy.reminders],
+        escalation=[
+            EscalationStep(step["permission"], duration_seconds(step["deadline"]))
+            for step in policy.escalation
+        ],
+        version=policy.agent.revision,
     )
 
 

@@ -1,26 +1,9 @@
-"""Interrupts (waits for a person), the decisions people make on them, and who may make them."""
+"""Interrupts: waits for a person, as the Flow's projection."""
 
 from django.conf import settings
-from django.contrib.auth.models import AbstractBaseUser, AnonymousUser, Group
 from django.db import models
 
-from sessions_app.models.agents import PERMISSION_KEY
-
-Principal = AbstractBaseUser | AnonymousUser
-
-
-class PermissionKey(models.Model):
-    """A lower-case dotted key, like ``refunds.approve``, and the groups that hold it."""
-
-    key = models.CharField(max_length=100, unique=True, validators=[PERMISSION_KEY])
-    groups = models.ManyToManyField(Group, blank=True, related_name="permission_keys")
-    revision = models.PositiveIntegerField(default=1, editable=False)
-
-    class Meta:
-        ordering = ["key"]
-
-    def __str__(self) -> str:
-        return self.key
+from approvals_app.models.people import Principal
 
 
 class InterruptQuerySet(models.QuerySet["Interrupt"]):
@@ -82,6 +65,16 @@ class Interrupt(models.Model):
     decided_by_name = models.CharField(max_length=150, blank=True)
     reason = models.TextField(blank=True)
     request_id = models.CharField(max_length=64, blank=True, help_text="The RPC that decided it")
+    policy = models.JSONField(default=dict, help_text="The tool's policy when it was asked")
+    level = models.PositiveSmallIntegerField(default=0, help_text="How often it was escalated")
+    original_args = models.TextField(blank=True, help_text="What the agent asked for, if edited")
+    edited_by_name = models.CharField(max_length=150, blank=True)
+    hold_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+"
+    )
+    hold_by_name = models.CharField(max_length=150, blank=True)
+    hold_since = models.DateTimeField(null=True)
+    hold_until = models.DateTimeField(null=True)
 
     objects = InterruptQuerySet.as_manager()
 
@@ -100,44 +93,28 @@ class Interrupt(models.Model):
         return f"{self.tool} ({self.id})"
 
 
-class Decision(models.Model):
-    """A person's decision in the outbox: written first, then delivered to the engine."""
+class Vote(models.Model):
+    """A person's word on one revision of an interrupt that needs several, or edited arguments."""
 
-    class State(models.TextChoices):
-        SUBMITTING = "submitting"
-        DELIVERED = "delivered"
-        DELIVERY_PENDING = "delivery_pending"
-        REFUSED = "refused"
-
-    class Verdict(models.TextChoices):
-        APPROVE = "approve"
-        REJECT = "reject"
-
-    request_id = models.CharField(max_length=64, unique=True)
-    interrupt = models.ForeignKey(Interrupt, on_delete=models.CASCADE, related_name="decisions")
-    actor = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
-    verdict = models.CharField(max_length=8, choices=Verdict.choices)
+    interrupt = models.ForeignKey(Interrupt, on_delete=models.CASCADE, related_name="votes")
     revision = models.PositiveIntegerField()
-    args_hash = models.CharField(max_length=64)
+    verdict = models.CharField(max_length=8)
+    person = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+"
+    )
+    person_name = models.CharField(max_length=150)
+    on_behalf_of_name = models.CharField(max_length=150, blank=True)
     reason = models.TextField(blank=True)
-    state = models.CharField(max_length=20, choices=State.choices, default=State.SUBMITTING)
-    refusal = models.JSONField(default=dict, blank=True, help_text="The error's code and details")
-    tries = models.PositiveIntegerField(default=0)
-    created_at = models.DateTimeField(auto_now_add=True)
-    delivered_at = models.DateTimeField(null=True)
+    edited = models.BooleanField(default=False)
+    at = models.DateTimeField()
 
     class Meta:
-        ordering = ["created_at", "id"]
+        ordering = ["at", "id"]
         constraints = [
-            # One person, one word on one revision; a refused one may be followed by another.
             models.UniqueConstraint(
-                fields=["interrupt", "revision", "actor"],
-                condition=~models.Q(state="refused"),
-                name="one_standing_decision_per_person",
+                fields=["interrupt", "revision", "person"], name="one_vote_per_person"
             )
         ]
-        # The sweeper: what is still to be delivered, oldest first.
-        indexes = [models.Index(fields=["state", "created_at"], name="decision_outbox")]
 
     def __str__(self) -> str:
-        return f"{self.verdict} by {self.actor}"
+        return f"{self.verdict} by {self.person_name}"

@@ -1,0 +1,116 @@
+"""The audit log: append-only and numbered, each entry bound to the one before by its hash.
+
+The newest number and hash stand in `AuditHead`, outside the log, so that entries cut off at the end
+are missed too; `verify` finds a changed, removed, moved or cut-off entry.
+"""
+
+import hashlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Any
+
+import rfc8785
+from django.contrib.auth.models import AnonymousUser
+from django.db import transaction
+from django.utils import timezone
+
+from approvals_app.models import AuditEntry, AuditHead
+from sessions_app.text import keepable
+
+_via: ContextVar[str] = ContextVar("dexweb_audit_via", default="system")
+
+
+@contextmanager
+def via(surface: str) -> Iterator[None]:
+    """Entries recorded inside come from ``surface``: page, api, admin, command or system."""
+    token = _via.set(surface)
+    try:
+        yield
+    finally:
+        _via.reset(token)
+
+
+def record(
+    actor: Any, action: str, subject: str, *, session_id: str = "", **detail: Any
+) -> AuditEntry:
+    """Append one entry. ``detail`` is JSON and holds no secret and no arguments, only their hash.
+
+    It commits with the caller's transaction, so what was rolled back leaves no entry.
+    """
+    person = None if actor is None or isinstance(actor, AnonymousUser) else actor
+    with transaction.atomic():
+        AuditHead.objects.get_or_create(pk=1)
+        head = AuditHead.objects.select_for_update().get(pk=1)
+        entry = AuditEntry(
+            seq=head.seq + 1,
+            at=timezone.now(),
+            actor=person,
+            actor_name=person.get_username() if person else "",
+            via=_via.get(),
+            action=action,
+            subject=subject[:160],
+            session_id=session_id,
+            detail=_keepable(detail),
+            previous_hash=head.hash,
+        )
+        entry.hash = hash_of(entry)
+        entry.save(force_insert=True)
+        head.seq, head.hash = entry.seq, entry.hash
+        head.save()
+    return entry
+
+
+def hash_of(entry: AuditEntry) -> str:
+    """SHA-256 over everything that the entry says and over the hash before it."""
+    said = {
+        "seq": entry.seq,
+        "at": entry.at.isoformat(),
+        "actor": entry.actor_name,
+        "via": entry.via,
+        "action": entry.action,
+        "subject": entry.subject,
+        "session": entry.session_id,
+        "detail": entry.detail,
+        "previous": entry.previous_hash,
+    }
+    return hashlib.sha256(rfc8785.dumps(said)).hexdigest()
+
+
+@dataclass(frozen=True)
+class Finding:
+    """``seq`` of the first entry that is not as it was written, and what is wrong with it."""
+
+    seq: int
+    problem: str
+
+
+def verify() -> Finding | None:
+    """Walk the whole log, oldest first; None when every entry is as it was written."""
+    expected, before = 1, ""
+    for entry in AuditEntry.objects.order_by("seq").iterator(chunk_size=1000):
+        if entry.seq != expected:
+            return Finding(expected, "is missing")
+        if entry.previous_hash != before:
+            return Finding(entry.seq, "does not follow the entry before it")
+        if hash_of(entry) != entry.hash:
+            return Finding(entry.seq, "was changed")
+        expected, before = entry.seq + 1, entry.hash
+    head = AuditHead.objects.filter(pk=1).first()
+    newest = head.seq if head else 0
+    if newest >= expected:
+        return Finding(expected, f"is missing: the log once went on to {newest}")
+    if newest != expected - 1 or (head and head.hash != before):
+        return Finding(expected - 1, "is not the newest that was ever written")
+    return None
+
+
+def _keepable(value: Any) -> Any:
+    if isinstance(value, str):
+        return keepable(value)
+    if isinstance(value, dict):
+        return {keepable(str(name)): _keepable(item) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_keepable(item) for item in value]
+    return value
