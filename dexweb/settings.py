@@ -167,6 +167,7 @@ SPECTACULAR_SETTINGS = {
     "DESCRIPTION": "Durable AI-agent sessions: browse, watch, approve.",
     "VERSION": "1",
     "SERVE_INCLUDE_SCHEMA": False,
+    "SERVE_PERMISSIONS": ["rest_framework.permissions.IsAuthenticated"],
     "SCHEMA_PATH_PREFIX": "/api/v1/",
     "PREPROCESSING_HOOKS": ["sessions_app.api.schema.without_alternates"],
     "ENUM_NAME_OVERRIDES": {

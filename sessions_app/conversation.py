@@ -175,7 +175,7 @@ def build(rows: Rows, *, whole: bool = False) -> list[TurnItems]:
             TurnItems(
                 number=turn.number,
                 state=turn.state,
-                note=_note(turn),
+                note=_note(turn, {item.error for item in spoken}),
                 started_at=turn.started_at,
                 items=(*messages, *reversed(spoken)),
                 hidden=len(models) - len(shown),
@@ -287,9 +287,11 @@ def _said(message: MessageRow, budget: _Budget) -> Said:
     return Said(message.message_id, author, text, message.created_at, cut)
 
 
-def _note(turn: TurnRow) -> str:
+def _note(turn: TurnRow, told: set[str]) -> str:
+    """How the turn ended, and why, unless one of its model calls has ``told`` that already."""
     words = {"canceled": "This turn was canceled", "failed": "This turn failed"}.get(turn.state, "")
-    return f"{words}: {turn.detail}" if words and turn.detail else words
+    known = not turn.detail or turn.detail in told
+    return words if not words or known else f"{words}: {turn.detail}"
 
 
 def _value_words(value: Any) -> str:

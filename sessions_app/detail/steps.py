@@ -61,7 +61,7 @@ class StepPanel:
     waited: str
     effect: str
     decided: str
-    times: list[tuple[str, datetime | None]]
+    times: list[tuple[str, datetime]]
     values: list[Value]
     asked: list[AskedCall]
     siblings: list[Step]
@@ -191,14 +191,21 @@ def _values(step: Step, call: ToolCall | None) -> list[Value]:
     return [value for value in shown if value.what != "words" or value.shown not in told]
 
 
-def _times(step: Step) -> list[tuple[str, datetime | None]]:
+def _times(step: Step) -> list[tuple[str, datetime]]:
+    # A retry is scheduled anew, while the Step keeps the time of its first start.
+    scheduled = f"Attempt {step.attempt} scheduled" if _is_retry(step) else "Scheduled"
     moments = [
-        ("Scheduled", step.scheduled_at),
+        (scheduled, step.scheduled_at),
         ("Started", step.started_at),
         ("Next attempt", step.next_attempt_at if _is_open(step) else None),
         ("Ended", step.ended_at),
     ]
-    return [(name, at) for name, at in moments if at]
+    known = [(name, at) for name, at in moments if at]
+    return sorted(known, key=lambda moment: moment[1])
+
+
+def _is_retry(step: Step) -> bool:
+    return bool(step.scheduled_at and step.started_at and step.started_at < step.scheduled_at)
 
 
 def _is_open(step: Step) -> bool:

@@ -57,7 +57,7 @@ const refreshSoon = () => {
 function watch() {
   const all = panels();
   if (all.length && !approvals) {
-    approvals = wake("/ws/approvals", {
+    approvals = wake(`${document.body.dataset.root}ws/approvals`, {
       heard: (message) => {
         showPending(message.pending);
         refreshSoon();

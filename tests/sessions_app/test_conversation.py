@@ -108,6 +108,14 @@ def test_a_canceled_turn_says_so_with_its_reason():
     assert build(rows)[0].note == "This turn was canceled: wrong order"
 
 
+def test_a_failed_turn_does_not_repeat_what_its_model_call_says():
+    failed = turn(state="failed", detail="overloaded")
+    shown = build(
+        Rows([failed], [], [step("RunModel-1", status="failed", detail="overloaded")], [])
+    )
+    assert shown[0].note == "This turn failed"
+
+
 def test_long_turns_show_their_end_and_count_what_is_left_out():
     steps = [step(f"RunModel-{n}", text=str(n)) for n in range(1, 31)]
     shown = build(Rows([turn()], [], steps, []))[0]

@@ -8,7 +8,7 @@ import pytest
 from django.core.cache.backends.locmem import LocMemCache
 
 from sessions_app.graph import program, render
-from sessions_app.graph.checks import check_layout_program
+from sessions_app.graph.checks import check_layout_program, name_layout_program
 from sessions_app.graph.dot import to_dot
 from sessions_app.graph.model import as_list
 from sessions_app.graph.program import layout_program
@@ -256,9 +256,10 @@ def test_the_wheel_serves_where_no_dot_is_installed(tmp_path, monkeypatch):
 
 def test_the_system_check_says_which_program_is_used(fake_program, settings):
     fake_program(DRAWING)
-    (message,) = check_layout_program(None)
+    (message,) = name_layout_program(None)
     assert message.id == "dexweb.graph.I001"
     assert settings.DEXWEB_DOT in message.msg
+    assert check_layout_program(None) == []
 
 
 def test_the_system_check_warns_that_there_is_none(no_program):
