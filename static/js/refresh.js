@@ -31,7 +31,10 @@ function swap(panel, next) {
   const focused = panel.contains(document.activeElement) ? document.activeElement : null;
   for (const field of panel.querySelectorAll("textarea[name]")) {
     const twin = next.querySelector(`textarea[name="${CSS.escape(field.name)}"]`);
-    if (twin) twin.value = field.value;
+    if (!twin || !field.value) continue;
+    twin.value = field.value;
+    // Decided meanwhile, so there is no form any more: it is shown to be copied.
+    twin.closest(".kept")?.removeAttribute("hidden");
   }
   panel.replaceWith(next);
   window.htmx?.process(next);
