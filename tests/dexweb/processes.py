@@ -2,6 +2,7 @@
 
 import os
 import select
+import signal
 import subprocess
 import sys
 import time
@@ -49,6 +50,14 @@ class Running:
 
     def send(self, signum: int) -> None:
         self.process.send_signal(signum)
+
+    def stop(self) -> None:
+        """As Ctrl-C does; insisted on when that takes too long."""
+        self.send(signal.SIGINT)
+        try:
+            self.ended(limit=20)
+        finally:
+            self.close()
 
     def close(self) -> None:
         self.process.kill()
