@@ -189,6 +189,8 @@ class ApprovalPolicy:
     reminders: list[float] = field(default_factory=list)
     escalation: list[EscalationStep] = field(default_factory=list)
     version: int = 0
+    #: What the tool came from (`Agent.source_of`): an approval is for that and nothing else.
+    source: str = ""
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from django.core.exceptions import ValidationError
 from django.core.validators import MaxValueValidator, MinValueValidator, RegexValidator
 from django.db import models
 
+from sessions_app.models.connectors import Connection
 from sessions_app.tools.durations import parse_duration
 
 MOST_ESCALATIONS = 5
@@ -60,6 +61,17 @@ class Agent(models.Model):
         if not matching:
             return ToolPolicy(agent=self, pattern=tool)
         return max(matching, key=lambda p: (p.pattern == tool, len(p.pattern.rstrip("*"))))
+
+    def connection_of(self, tool: str) -> Connection | None:
+        """The enabled connection that ``tool`` (full name) comes from."""
+        prefix = tool.partition("__")[0]
+        rows = (row for row in self.connections.all() if row.enabled and row.name == prefix)
+        return next(rows, None)
+
+    def source_of(self, tool: str) -> str:
+        """What stands for the program or server that ``tool`` comes from; "" when it has none."""
+        connection = self.connection_of(tool)
+        return connection.stamp() if connection else ""
 
 
 class ToolPolicy(models.Model):

@@ -1,8 +1,11 @@
 """Connections to MCP servers, the sources of tools."""
 
+import json
+
 from django.core.exceptions import ValidationError
 from django.core.validators import RegexValidator
 from django.db import models
+from django.utils.crypto import salted_hmac
 
 CONNECTION_NAME = RegexValidator(
     r"^[a-z][a-z0-9-]*$", "Use lower-case letters, digits and hyphens; start with a letter."
@@ -49,6 +52,17 @@ class Connection(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+    def stamp(self) -> str:
+        """Changes when this leads to another program, server or account.
+
+        Keyed, since an environment may hold what nobody is to guess from it. A new value of the
+        same credential is the same account.
+        """
+        credential = self.credential.name if self.credential else ""
+        parts = [self.transport, self.command, self.env, self.url, self.headers, credential]
+        text = json.dumps(parts, sort_keys=True)
+        return salted_hmac("dexweb.connection", text, algorithm="sha256").hexdigest()
 
     def clean(self) -> None:
         if self.transport == self.Transport.STDIO:

@@ -7,7 +7,7 @@ from channels.db import database_sync_to_async as in_database
 from django.utils import timezone
 from temporalio import activity
 
-from approvals_app.dispatch import void_reason
+from approvals_app.dispatch import repeats_too_much, void_reason
 from approvals_app.models import Interrupt
 from sessions_app import arguments
 from sessions_app.flow import rules
@@ -120,9 +120,11 @@ def begin(given: CallToolInput) -> Begun | ToolCallResult:
         args_hash = arguments.hash_of(args)
         void = void_reason(given.approval, plan, agent, args_hash)
         if void:
-            # Of other arguments than those that were asked for, nobody is to be asked.
-            policy = sources.approval_policy(agent.policy_for(plan.tool)) or plan.approval
-            ask_again = policy if args_hash == plan.args_hash else None
+            # Of other arguments than those that were asked for, or of a call that would be repeated
+            # as it may not be by now, nobody is to be asked.
+            policy = sources.approval_policy(agent, plan.tool) or plan.approval
+            same = args_hash == plan.args_hash and not repeats_too_much(plan, agent)
+            ask_again = policy if same else None
             return _invalidated(session, step, call, given.approval, void, ask_again)
         try:
             connection = sources.connection_of(agent, plan.tool)

@@ -261,7 +261,7 @@ def _request(
         args_hash=arguments.hash_of(args) if args is not None else "",
         timeout=policy.timeout.total_seconds(),
         error=error,
-        approval=None if error else sources.approval_policy(policy),
+        approval=None if error else sources.approval_policy(agent, call.tool),
     )
     now = timezone.now()
     ToolCall.objects.create(

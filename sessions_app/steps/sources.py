@@ -4,7 +4,7 @@ from typing import Any
 
 from sessions_app.flow.state import ApprovalPolicy, EscalationStep
 from sessions_app.llm.factory import ModelSpec, ModelUnavailable
-from sessions_app.models import Agent, Connection, Credential, ToolPolicy
+from sessions_app.models import Agent, Connection, Credential
 from sessions_app.tools.durations import duration_seconds
 from sessions_app.tools.mcp import ConnectionSpec, ConnectionUnavailable
 
@@ -50,8 +50,9 @@ def _credential(name: str) -> Credential | None:
     return credential
 
 
-def approval_policy(policy: ToolPolicy) -> ApprovalPolicy | None:
-    """Who is asked before the tool runs; None when nobody is."""
+def approval_policy(agent: Agent, tool: str) -> ApprovalPolicy | None:
+    """Who is asked before ``tool`` (full name) runs; None when nobody is."""
+    policy = agent.policy_for(tool)
     if not policy.needs_approval:
         return None
     return ApprovalPolicy(
@@ -71,7 +72,8 @@ def approval_policy(policy: ToolPolicy) -> ApprovalPolicy | None:
             EscalationStep(step["permission"], duration_seconds(step["deadline"]))
             for step in policy.escalation
         ],
-        version=policy.agent.revision,
+        version=agent.revision,
+        source=agent.source_of(tool),
     )
 
 
@@ -97,6 +99,5 @@ def connection_spec(row: Connection) -> ConnectionSpec:
 
 def connection_of(agent: Agent, tool: str) -> ConnectionSpec | None:
     """The enabled connection that ``tool`` (full name) comes from, or None."""
-    prefix = tool.partition("__")[0]
-    rows = [row for row in agent.connections.all() if row.enabled and row.name == prefix]
-    return connection_spec(rows[0]) if rows else None
+    row = agent.connection_of(tool)
+    return connection_spec(row) if row else None

@@ -1,8 +1,11 @@
 """What is checked once more at the moment a call is to run, and what a refusal there says."""
 
+from dataclasses import asdict
+
 import pytest
 from django.contrib.auth.models import User
 
+from approvals_app.models import Decision
 from sessions_app.flow.state import (
     Actor,
     Approval,
@@ -12,7 +15,7 @@ from sessions_app.flow.state import (
     ToolCallPlan,
 )
 from sessions_app.models import Connection, Credential
-from sessions_app.steps import reports
+from sessions_app.steps import reports, sources
 from sessions_app.steps.call_tool import Begun, begin
 from tests.sessions_app.api import build
 
@@ -46,12 +49,30 @@ class Desk:
         self.step = build.step(
             self.session, "CallSingleAttemptTool-1", 1, status="scheduled", call_id="c-1"
         )
+        Decision.objects.create(
+            request_id="r-1",
+            interrupt=self.interrupt,
+            actor=self.ann,
+            verdict="approve",
+            revision=1,
+            args_hash=self.interrupt.args_hash,
+        )
+        self.effect = "write"
+        self.by_nobody = False
+        self.ask()
+
+    def ask(self, policy=None):
+        """What ann was asked under: ``policy``, else the one in force."""
+        asked = policy or sources.approval_policy(sources.agent_named(self.agent.name), TOOL)
+        self.interrupt.policy = asdict(asked)
+        self.interrupt.save()
 
     def begin(self, approved=True):
         asked = ApprovalPolicy("refunds.approve", "high", 600.0, "reject")
         hashed = self.interrupt.args_hash
-        plan = ToolCallPlan("c-1", TOOL, "write", hashed, 60.0, asked if approved else None)
-        approval = Approval("i-1", Actor(self.ann.pk, "ann"), "", "refunds.approve")
+        plan = ToolCallPlan("c-1", TOOL, self.effect, hashed, 60.0, asked if approved else None)
+        actor = None if self.by_nobody else Actor(self.ann.pk, "ann")
+        approval = Approval("i-1", actor, "", "refunds.approve")
         context = StepContext(self.session.pk, self.step.step_id, 1, 1)
         given = CallToolInput(
             context, self.agent.name, plan, approval if approved else None, last_attempt=True
@@ -150,6 +171,7 @@ def test_a_tool_that_was_switched_off_meanwhile_does_not_run(desk, what):
     else:
         credential = Credential.objects.create(name="shop-key", value="k" * 20, enabled=False)
         Connection.objects.update(credential=credential)
+        desk.ask()
     answer = desk.begin()
     assert (answer.outcome, answer.ran) == ("failed", False)
     assert what in answer.words
