@@ -195,6 +195,8 @@ def _command(temporal: Path, var: Path, port: int, namespace: str) -> list[str]:
         "--namespace", namespace,
         "--db-filename", str(var / "engine.sqlite3"),
         "--sqlite-pragma", "journal_mode=wal", "--sqlite-pragma", "synchronous=1",
+        # Its HTTP API cannot be left out; it knows no sign-in, and any web page could post to it.
+        "--dynamic-config-value", 'frontend.httpAllowedHosts=["^$"]',
         "--log-level", "error",
     ]  # fmt: skip
 
