@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import difflib
-import json
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass, field
-from datetime import timedelta
 from typing import Any
 
 import yaml
 
-from sessions_app.tools.durations import parse_duration
+from sessions_app.agents_section import Section
+from sessions_app.policies_file import TOOL, ToolEntry, read_tool
 
 LIMIT = 4 * 1024 * 1024
-PATTERN = re.compile(r"[A-Za-z0-9_*?-]{1,160}")
 
 
 class InvalidAgents(Exception):
@@ -41,13 +37,7 @@ class ConnectionEntry:
     values: dict[str, Any]
     credential: str
     enabled: bool | None
-
-
-@dataclass(frozen=True)
-class ToolEntry:
-    pattern: str
-    values: dict[str, Any]
-    path: str
+    tools: list[ToolEntry]
 
 
 @dataclass(frozen=True)
@@ -91,7 +81,7 @@ def read_agents(text: str) -> tuple[AgentsFile, list[str]]:
     return found, errors
 
 
-_CONNECTION = ("transport", "command", "env", "url", "headers", "credential", "enabled")
+_CONNECTION = ("transport", "command", "env", "url", "headers", "credential", "enabled", "tools")
 _AGENT = (
     "title",
     "model",
@@ -103,128 +93,6 @@ _AGENT = (
     "settings",
     "enabled",
 )
-_TOOL = ("effect", "approval", "timeout")
-_APPROVAL = ("permission", "risk", "deadline", "at_deadline")
-
-
-class Section:
-    """A mapping of the file at ``path``. What is wrong with it goes to ``errors``."""
-
-    def __init__(
-        self,
-        value: Any,
-        path: str,
-        errors: list[str],
-        known: tuple[str, ...],
-        handled: tuple[str, ...] = (),
-    ) -> None:
-        self.path, self.errors = path, errors
-        self.values: dict[str, Any] = {}
-        if value is None and not path:
-            self.error("", "the file is empty; it needs agents, connections or credentials")
-        elif not isinstance(value, dict):
-            self.error("", "write names and values here, like {name: value}")
-        else:
-            self.values = value
-        for name in self.values:
-            if name not in known and name not in handled:
-                self.error(str(name), f"is not known here; {_near(str(name), known)}")
-
-    def at(self, name: str) -> str:
-        return f"{self.path}.{name}".strip(".")
-
-    def error(self, name: str, words: str) -> None:
-        self.errors.append(f"{self.at(name) or 'file'}: {words}")
-
-    def parts(
-        self, name: str, known: tuple[str, ...], handled: tuple[str, ...] = ()
-    ) -> Iterator[tuple[str, Section]]:
-        """The named sections below ``name``."""
-        below = self.values.get(name)
-        if below is None:
-            return
-        if not isinstance(below, dict):
-            self.error(name, "write names and values here, like {name: {…}}")
-            return
-        for key, value in below.items():
-            path = f"{self.at(name)}.{key}"
-            if not isinstance(key, str):
-                self.errors.append(f"{path}: a name is a text; put it in quotes")
-                continue
-            yield key, Section(value, path, self.errors, known, handled)
-
-    def text(self, name: str, default: str = "", required: bool = False) -> str:
-        value = self.values.get(name)
-        if value is None:
-            if required:
-                self.error(name, "is missing")
-            return default
-        if not isinstance(value, str):
-            self.error(name, "must be a text; put it in quotes")
-            return default
-        return value
-
-    def flag(self, name: str) -> bool | None:
-        value = self.values.get(name)
-        if value is not None and not isinstance(value, bool):
-            self.error(name, "must be true or false")
-            return None
-        return value
-
-    def choice(self, name: str, allowed: tuple[str, ...], default: str = "") -> str:
-        """One of ``allowed``; without a default it must be there."""
-        value = self.values.get(name)
-        if value is None and default:
-            return default
-        if value not in allowed:
-            said = "is missing" if value is None else f"{value!r} means nothing here"
-            self.error(name, f"{said}; use {', '.join(allowed)}")
-            return default or allowed[0]
-        return str(value)
-
-    def names(self, name: str) -> list[str]:
-        value = self.values.get(name, [])
-        if not (isinstance(value, list) and all(isinstance(item, str) for item in value)):
-            self.error(name, "must be a list of texts, like [shop, search]")
-            return []
-        return value
-
-    def texts(self, name: str) -> dict[str, str]:
-        """Names and texts; a number is taken as it is written."""
-        value = self.values.get(name, {})
-        if not isinstance(value, dict):
-            self.error(name, 'must be names and texts, like {SHOP_DB: "shop.sqlite3"}')
-            return {}
-        for key, item in value.items():
-            if isinstance(item, bool) or not isinstance(item, str | int | float):
-                self.error(f"{name}.{key}", "must be a text; put it in quotes")
-        return {str(key): str(item) for key, item in value.items()}
-
-    def mapping(self, name: str) -> dict[str, Any]:
-        """As JSON would keep it, so that a second import finds it equal."""
-        value = self.values.get(name, {})
-        if not isinstance(value, dict):
-            self.error(name, "must be names and values")
-            return {}
-        try:
-            return dict(json.loads(json.dumps(value, allow_nan=False)))
-        except (TypeError, ValueError):
-            self.error(name, "holds something that JSON has no form for")
-            return {}
-
-    def duration(self, name: str, default: timedelta) -> timedelta:
-        value = self.values.get(name)
-        if value is None:
-            return default
-        try:
-            found = parse_duration(value)
-        except ValueError as error:
-            self.error(name, str(error))
-            return default
-        if found < timedelta(seconds=1):
-            self.error(name, "must be at least 1s")
-            return default
-        return found
 
 
 def _credential(part: Section, name: str) -> CredentialEntry:
@@ -251,7 +119,8 @@ def _connection(part: Section, name: str) -> ConnectionEntry:
         "url": part.text("url"),
         "headers": part.texts("headers"),
     }
-    return ConnectionEntry(name, values, part.text("credential"), part.flag("enabled"))
+    tools = [read_tool(tool, pattern, f"{name}__") for pattern, tool in part.parts("tools", TOOL)]
+    return ConnectionEntry(name, values, part.text("credential"), part.flag("enabled"), tools)
 
 
 def _agent(part: Section, name: str) -> AgentEntry:
@@ -268,37 +137,8 @@ def _agent(part: Section, name: str) -> AgentEntry:
         credential=part.text("credential"),
         connections=part.names("connections"),
         enabled=part.flag("enabled"),
-        tools=[_tool(tool, pattern) for pattern, tool in part.parts("tools", _TOOL)],
+        tools=[read_tool(tool, pattern) for pattern, tool in part.parts("tools", TOOL)],
     )
-
-
-def _tool(part: Section, pattern: str) -> ToolEntry:
-    """What is named without an approval runs without one; what is not named at all needs one."""
-    if not PATTERN.fullmatch(pattern):
-        part.error("", "a tool's name has letters, digits, _ and -, and * or ? in a pattern")
-    values: dict[str, Any] = {
-        "effect": part.choice("effect", ("read", "idempotent", "write")),
-        "timeout": part.duration("timeout", timedelta(minutes=2)),
-        "needs_approval": "approval" in part.values,
-        "permission": "tools.approve",
-        "risk": "medium",
-        "deadline": timedelta(hours=1),
-        "at_deadline": "reject",
-    }
-    if values["needs_approval"]:
-        asked = Section(part.values["approval"], part.at("approval"), part.errors, _APPROVAL)
-        values |= {
-            "permission": asked.text("permission", "tools.approve"),
-            "risk": asked.choice("risk", ("low", "medium", "high"), "medium"),
-            "deadline": asked.duration("deadline", timedelta(hours=1)),
-            "at_deadline": asked.choice("at_deadline", ("reject", "approve"), "reject"),
-        }
-    return ToolEntry(pattern, values, part.path)
-
-
-def _near(name: str, known: tuple[str, ...]) -> str:
-    near = difflib.get_close_matches(name, known, 1)
-    return f"did you mean {near[0]}?" if near else f"known are {', '.join(known)}"
 
 
 class _Loader(yaml.SafeLoader):

@@ -15,17 +15,15 @@ from sessions_app.agents_file import (
     ConnectionEntry,
     CredentialEntry,
     InvalidAgents,
-    ToolEntry,
     read_agents,
 )
 from sessions_app.models import Agent, Connection, Credential, ToolPolicy
 from sessions_app.models.encrypted import WrongCredentialKey
+from sessions_app.policies_file import PLACES, ToolEntry
 
 __all__ = ["Change", "InvalidAgents", "Report", "load_agents"]
 
 _EXAMPLE = "credentials: {{{}: {{from_env: VARIABLE}}}}"
-#: Those of a policy's fields that stand under `approval` in the file.
-_APPROVAL_FIELDS = ("permission", "risk", "deadline", "at_deadline")
 
 
 @dataclass(frozen=True)
@@ -93,7 +91,10 @@ class Importer:
         changed = row.pk is None
         changed |= _assign(row, entry.values, entry.enabled)
         changed |= _assign(row, {"credential": self._named_credential(entry.credential, path)})
-        self._store("connection", path, row, changed)
+        policies = [self._policy(tool, connection=row) for tool in entry.tools]
+        changed |= row.pk is None or _policies_differ(row, policies)
+        if self._store("connection", path, row, changed) and changed:
+            _replace_policies(policies, connection=row)
 
     def _agent(self, entry: AgentEntry) -> None:
         path = f"agents.{entry.name}"
@@ -110,21 +111,22 @@ class Importer:
         changed |= _assign(row, {"credential": self._named_credential(entry.credential, path)})
         if not changed:
             changed = set(row.connections.all()) != set(connections)
-        policies = [self._policy(row, tool) for tool in entry.tools]
+        policies = [self._policy(tool, agent=row) for tool in entry.tools]
         self._doubt_tools(entry, connections)
         if row.pk is None or changed or _policies_differ(row, policies):
             changed = True
         if self._store("agent", path, row, changed) and changed:
             row.connections.set(connections)
-            _replace_policies(row, policies)
+            _replace_policies(policies, agent=row)
 
-    def _policy(self, agent: Agent, entry: ToolEntry) -> ToolPolicy:
-        policy = ToolPolicy(agent=agent, pattern=entry.pattern, **entry.values)
+    def _policy(self, entry: ToolEntry, **owner: Agent | Connection) -> ToolPolicy:
+        """``owner`` is ``agent=`` or ``connection=``."""
+        policy = ToolPolicy(pattern=entry.pattern, **entry.values, **owner)
 
         def place(name: str) -> str:
-            return f"{entry.path}.approval.{name}" if name in _APPROVAL_FIELDS else entry.path
+            return f"{entry.path}.{PLACES[name]}" if name in PLACES else entry.path
 
-        self._judge(policy, place, exclude={"agent"})
+        self._judge(policy, place, exclude={"agent", "connection"})
         return policy
 
     def _doubt_tools(self, entry: AgentEntry, connections: list[Connection]) -> None:
@@ -207,18 +209,23 @@ def _assign(row: Any, values: dict[str, Any], enabled: bool | None = None) -> bo
 
 
 def _policy_values(policy: ToolPolicy) -> tuple[Any, ...]:
-    return tuple(
-        getattr(policy, name)
-        for name in ("pattern", "effect", "needs_approval", "timeout", *_APPROVAL_FIELDS)
-    )
+    names = ("pattern", "effect", "needs_approval", "timeout", *PLACES)
+    return tuple(getattr(policy, name) for name in names)
 
 
-def _policies_differ(agent: Agent, policies: list[ToolPolicy]) -> bool:
-    return {*map(_policy_values, agent.tools.all())} != {*map(_policy_values, policies)}
+def _policies_differ(owner: Agent | Connection, policies: list[ToolPolicy]) -> bool:
+    stored = sorted(owner.tools.all(), key=_by_pattern)
+    given = sorted(policies, key=_by_pattern)
+    return [*map(_policy_values, stored)] != [*map(_policy_values, given)]
 
 
-def _replace_policies(agent: Agent, policies: list[ToolPolicy]) -> None:
-    agent.tools.all().delete()
+def _by_pattern(policy: ToolPolicy) -> str:
+    return policy.pattern
+
+
+def _replace_policies(policies: list[ToolPolicy], **owner: Agent | Connection) -> None:
+    ToolPolicy.objects.filter(**owner).delete()
     for policy in policies:
-        policy.agent = agent
+        for name, row in owner.items():
+            setattr(policy, name, row)
     ToolPolicy.objects.bulk_create(policies)

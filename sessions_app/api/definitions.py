@@ -29,6 +29,15 @@ class ToolPolicySerializer(serializers.ModelSerializer[ToolPolicy]):
             "risk",
             "deadline",
             "at_deadline",
+            "approve_n",
+            "deny_m",
+            "four_eyes",
+            "reason_on_approve",
+            "reason_on_reject",
+            "editable",
+            "validity",
+            "reminders",
+            "escalation",
             "timeout",
         ]
         read_only_fields = fields
@@ -64,6 +73,7 @@ class ConnectionSerializer(serializers.ModelSerializer[Connection]):
     url = serializers.SerializerMethodField()
     headers = serializers.SerializerMethodField()
     credential = serializers.SlugRelatedField("name", read_only=True, allow_null=True)
+    tools = ToolPolicySerializer(many=True, read_only=True)
 
     class Meta:
         model = Connection
@@ -75,6 +85,7 @@ class ConnectionSerializer(serializers.ModelSerializer[Connection]):
             "url",
             "headers",
             "credential",
+            "tools",
             "enabled",
             "revision",
             "updated_at",
@@ -148,7 +159,8 @@ class ConnectionList(ApiView):
     )
     def get(self, request: Request) -> Response:
         """MCP servers, the sources of tools."""
-        return self.page(Connection.objects.select_related("credential").defer("credential__value"))
+        rows = Connection.objects.select_related("credential").defer("credential__value")
+        return self.page(rows.prefetch_related("tools"))
 
 
 class CredentialList(ApiView):

@@ -78,7 +78,7 @@ def _policies(agent: Agent, connection: str) -> list[tuple[str, ToolPolicy]]:
     every = f"{connection}__*"
     named = [
         (policy.pattern.removeprefix(f"{connection}__"), policy)
-        for policy in agent.tools.all()
+        for policy in agent.policies()
         if policy.pattern not in ("*", every) and _may_match(policy.pattern, connection)
     ]
     return [*named, ("any other tool" if named else "any tool", agent.policy_for(every))]

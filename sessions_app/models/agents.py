@@ -52,15 +52,31 @@ class Agent(models.Model):
     def __str__(self) -> str:
         return self.title or self.name
 
+    def policies(self) -> "list[ToolPolicy]":
+        """Its own and those of its connections; of two for one pattern, its own."""
+        own = list(self.tools.all())
+        taken = {policy.pattern for policy in own}
+        lent = [
+            policy
+            for connection in self.connections.all()
+            for policy in connection.tools.all()
+            if policy.pattern not in taken and policy.pattern.startswith(connection.prefix)
+        ]
+        return own + lent
+
     def policy_for(self, tool: str) -> "ToolPolicy":
         """The policy of ``tool`` (full name): an exact pattern wins, else the longest that matches.
 
-        A tool that no pattern names gets the strictest one: a write that needs ``tools.approve``.
+        Of two that are equally specific, the agent's own wins over its connection's. A tool that
+        no pattern names gets the strictest one: a write that needs ``tools.approve``.
         """
-        matching = [p for p in self.tools.all() if fnmatch.fnmatchcase(tool, p.pattern)]
+        matching = [p for p in self.policies() if fnmatch.fnmatchcase(tool, p.pattern)]
         if not matching:
             return ToolPolicy(agent=self, pattern=tool)
-        return max(matching, key=lambda p: (p.pattern == tool, len(p.pattern.rstrip("*"))))
+        return max(
+            matching,
+            key=lambda p: (p.pattern == tool, len(p.pattern.rstrip("*")), p.agent_id is not None),
+        )
 
     def connection_of(self, tool: str) -> Connection | None:
         """The enabled connection that ``tool`` (full name) comes from."""
@@ -92,7 +108,12 @@ class ToolPolicy(models.Model):
         APPROVE = "approve", "Run it"
         ESCALATE = "escalate", "Ask the next in line, then do not run it"
 
-    agent = models.ForeignKey(Agent, related_name="tools", on_delete=models.CASCADE)
+    agent = models.ForeignKey(
+        Agent, null=True, blank=True, related_name="tools", on_delete=models.CASCADE
+    )
+    connection = models.ForeignKey(
+        Connection, null=True, blank=True, related_name="tools", on_delete=models.CASCADE
+    )
     pattern = models.CharField(
         max_length=160,
         help_text="A tool's full name, like shop__issue_refund, or a pattern, like shop__*.",
@@ -153,13 +174,25 @@ class ToolPolicy(models.Model):
         ordering = ["pattern"]
         verbose_name_plural = "tool policies"
         constraints = [
-            models.UniqueConstraint(fields=["agent", "pattern"], name="one_policy_per_pattern")
+            models.UniqueConstraint(fields=["agent", "pattern"], name="one_policy_per_pattern"),
+            models.UniqueConstraint(
+                fields=["connection", "pattern"], name="one_policy_per_connection_pattern"
+            ),
+            models.CheckConstraint(
+                name="policy_of_an_agent_or_a_connection",
+                condition=models.Q(agent__isnull=False, connection__isnull=True)
+                | models.Q(agent__isnull=True, connection__isnull=False),
+            ),
         ]
 
     def __str__(self) -> str:
         return self.pattern
 
     def clean(self) -> None:
+        if self.connection and not self.pattern.startswith(self.connection.prefix):
+            raise ValidationError(
+                {"pattern": f"A tool of this connection begins with {self.connection.prefix}"}
+            )
         if self.needs_approval and not self.permission:
             raise ValidationError({"permission": "Say which permission a person needs to decide."})
         if self.at_deadline == self.AtDeadline.APPROVE and self.effect == self.Effect.WRITE:

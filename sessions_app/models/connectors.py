@@ -53,6 +53,11 @@ class Connection(models.Model):
     def __str__(self) -> str:
         return self.name
 
+    @property
+    def prefix(self) -> str:
+        """What the full names of its tools begin with."""
+        return f"{self.name}__"
+
     def stamp(self) -> str:
         """Changes when this leads to another program, server or account.
 

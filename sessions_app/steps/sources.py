@@ -12,7 +12,7 @@ from sessions_app.tools.mcp import ConnectionSpec, ConnectionUnavailable
 def agent_named(name: str) -> Agent:
     return (
         Agent.objects.select_related("credential")
-        .prefetch_related("tools", "connections__credential")
+        .prefetch_related("tools", "connections__credential", "connections__tools")
         .get(name=name)
     )
 

@@ -16,7 +16,9 @@ reading = permission_required("sessions_app.view_session", raise_exception=True)
 @reading
 def agent_list(request: HttpRequest) -> HttpResponse:
     """Agents and, for each, the policies of its tools: the last one is for tools no other names."""
-    agents = Agent.objects.prefetch_related("connections", "tools").order_by("-enabled", "name")
+    agents = Agent.objects.prefetch_related("connections__tools", "tools").order_by(
+        "-enabled", "name"
+    )
     policies = [(agent, _policies(agent)) for agent in agents]
     return render(request, "agents/list.html", {"agents": policies})
 
@@ -25,12 +27,12 @@ def agent_list(request: HttpRequest) -> HttpResponse:
 @reading
 def agent_graph(request: HttpRequest, name: str) -> HttpResponse:
     """What a turn of this agent can go through; drawn from its definition alone."""
-    agents = Agent.objects.prefetch_related("connections", "tools")
+    agents = Agent.objects.prefetch_related("connections__tools", "tools")
     agent = get_object_or_404(agents, name=name)
     context = {"agent": agent, "policies": _policies(agent), "view": part_view(agent_part(agent))}
     return render(request, "agents/graph.html", context)
 
 
 def _policies(agent: Agent) -> list[ToolPolicy]:
-    named = [policy for policy in agent.tools.all() if policy.pattern != "*"]
+    named = [policy for policy in agent.policies() if policy.pattern != "*"]
     return [*named, agent.policy_for("*")]

@@ -245,9 +245,91 @@ def test_the_command_names_a_file_it_cannot_read(tmp_path):
         call_command("import_agents", str(tmp_path / "none.yaml"))
 
 
-def test_the_examples_of_the_documentation_can_be_imported(settings):
-    page = (settings.BASE_DIR / "docs" / "agents.md").read_text()
-    full, rehearsal = [part.split("```")[0] for part in page.split("```yaml\n")[1:]]
-    report = load_agents(full, {"OPENAI_API_KEY": KEY, "SHOP_KEY": KEY})
-    assert whats(report)[-1] == ("agent", "refund-desk", "created")
-    assert whats(load_agents(rehearsal)) == [("agent", "rehearsal", "created")]
+STRICT = """
+connections:
+  shop:
+    transport: stdio
+    command: [python, -m, my_shop]
+    tools:
+      lookup_order: {effect: read}
+      "*": {effect: write, approval: {permission: shop.approve}}
+agents:
+  desk:
+    model: demo:refund-desk
+    connections: [shop]
+    tools:
+      shop__issue_refund:
+        effect: write
+        approval:
+          permission: refunds.approve
+          deadline: 30m
+          at_deadline: escalate
+          approve_n: 2
+          deny_m: 3
+          four_eyes: true
+          reason: {approve: true, reject: false}
+          editable: true
+          validity: 5m
+          reminders: [10m, 2m]
+          escalation: [{permission: refunds.lead, deadline: 15m}]
+"""
+
+
+def test_everything_that_an_approval_may_ask_for_can_be_written():
+    load_agents(STRICT)
+    policy = Agent.objects.get(name="desk").policy_for("shop__issue_refund")
+    assert (policy.approve_n, policy.deny_m) == (2, 3)
+    assert (policy.four_eyes, policy.editable) == (True, True)
+    assert (policy.reason_on_approve, policy.reason_on_reject) == (True, False)
+    assert (policy.at_deadline, policy.validity) == ("escalate", timedelta(minutes=5))
+    assert policy.reminders == ["10m", "2m"]
+    assert policy.escalation == [{"permission": "refunds.lead", "deadline": "15m"}]
+    assert {change.what for change in load_agents(STRICT).changes} == {"unchanged"}
+
+
+def test_a_connections_policies_hold_for_every_agent_that_uses_it():
+    load_agents(STRICT)
+    agent = Agent.objects.get(name="desk")
+    assert not agent.policy_for("shop__lookup_order").needs_approval
+    assert agent.policy_for("shop__send_email").permission == "shop.approve"
+    other = Agent.objects.create(name="other", model="demo:refund-desk")
+    assert other.policy_for("shop__lookup_order").needs_approval
+
+
+def test_of_two_policies_the_more_specific_wins_and_then_the_agents_own():
+    load_agents(STRICT)
+    agent = Agent.objects.get(name="desk")
+    agent.tools.create(pattern="*", permission="any.approve")
+    assert not agent.policy_for("shop__lookup_order").needs_approval
+    agent.tools.create(pattern="shop__*", permission="own.approve")
+    assert agent.policy_for("shop__send_email").permission == "own.approve"
+    agent.tools.create(pattern="shop__lookup_order", permission="looks.approve")
+    assert agent.policy_for("shop__lookup_order").permission == "looks.approve"
+    assert agent.policy_for("mail__send").permission == "any.approve"
+
+
+def test_a_changed_policy_of_a_connection_is_a_change_of_the_connection():
+    load_agents(STRICT)
+    report = load_agents(STRICT.replace("shop.approve", "shop.lead"))
+    assert [change.what for change in report.changes] == ["changed", "unchanged"]
+    assert Connection.objects.get(name="shop").revision == 2
+
+
+@pytest.mark.parametrize(
+    ("written", "instead", "error"),
+    [
+        ("approve_n: 2", "approve_n: two", "approval.approve_n: must be a whole number"),
+        ("approve_n: 2", "approve_n: 0", "approval.approve_n: Ensure this value is"),
+        ("four_eyes: true", "four_eyes: 1", "approval.four_eyes: must be true or false"),
+        ("approve: true", "approved: true", "approval.reason.approved: is not known here"),
+        ("validity: 5m", "validity: soon", "approval.validity: 'soon' is not a duration"),
+        ("[10m, 2m]", "[soon]", "approval.reminders: 'soon' is not a duration"),
+        ("[10m, 2m]", "10m", "approval.reminders: must be a list"),
+        ("[{permission: refunds.lead, deadline: 15m}]", "[]", "approval.escalation: Say who"),
+        ("permission: refunds.lead", "permission: Lead", "approval.escalation: "),
+    ],
+)
+def test_a_fault_in_an_approval_is_named_with_its_place(written, instead, error):
+    assert written in STRICT
+    errors = errors_of(STRICT.replace(written, instead))
+    assert any(f"agents.desk.tools.shop__issue_refund.{error}" in line for line in errors), errors
