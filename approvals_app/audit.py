@@ -1,7 +1,8 @@
 """The audit log: append-only and numbered, each entry bound to the one before by its hash.
 
-The newest number and hash stand in `AuditHead`, outside the log, so that entries cut off at the end
-are missed too; `verify` finds a changed, removed, moved or cut-off entry.
+The newest number and hash stand in `AuditHead`, outside the log, and in a file beside the database
+(`audit_anchor`), so that entries cut off at the end are missed too; `verify` finds a changed, removed,
+moved or cut-off entry.
 """
 
 import hashlib
@@ -14,17 +15,29 @@ from typing import Any
 import rfc8785
 from django.contrib.auth.models import AnonymousUser
 from django.db import transaction
+from django.db.models import Max
 from django.utils import timezone
 
+from approvals_app import audit_anchor
 from approvals_app.models import AuditEntry, AuditHead
 from sessions_app.text import keepable
+
+#: Where an entry can come from, and how that is said.
+SURFACES = {
+    "page": "on a page",
+    "api:token": "over REST, with a token",
+    "api:session": "over REST, signed in",
+    "admin": "in the admin site",
+    "command": "by a command on the server",
+    "system": "by Dexweb itself",
+}
 
 _via: ContextVar[str] = ContextVar("dexweb_audit_via", default="system")
 
 
 @contextmanager
 def via(surface: str) -> Iterator[None]:
-    """Entries recorded inside come from ``surface``: page, api, admin, command or system."""
+    """Entries recorded inside come from ``surface``: a key of `SURFACES`."""
     token = _via.set(surface)
     try:
         yield
@@ -59,6 +72,7 @@ def record(
         entry.save(force_insert=True)
         head.seq, head.hash = entry.seq, entry.hash
         head.save()
+        transaction.on_commit(lambda: audit_anchor.remember(entry.seq, entry.hash))
     return entry
 
 
@@ -86,23 +100,43 @@ class Finding:
     problem: str
 
 
-def verify() -> Finding | None:
-    """Walk the whole log, oldest first; None when every entry is as it was written."""
+def verify(*, with_file: bool = True) -> Finding | None:
+    """Walk the whole log, oldest first; None when every entry is as it was written.
+
+    Entries may be added meanwhile: the file is read first, then the newest entry, then the head
+    row, so each has what the one before it had. Without the file (``with_file=False``) an end that
+    was cut off, or a chain that was written anew, together with the head row stays unseen.
+    """
+    remembered = audit_anchor.remembered() if with_file else {}
+    newest = AuditEntry.objects.aggregate(newest=Max("seq"))["newest"] or 0
+    head = AuditHead.objects.filter(pk=1).first() or AuditHead()
+    if head.seq < newest:
+        return Finding(head.seq + 1, "is newer than the head row, which was set back")
+    if remembered is None:
+        if newest == 0 and head.seq == 0:
+            return None
+        return Finding(newest, f"cannot be held against {audit_anchor.path()}, which is not there")
+    return _walk(head, remembered)
+
+
+def _walk(head: AuditHead, remembered: dict[int, set[str]]) -> Finding | None:
     expected, before = 1, ""
-    for entry in AuditEntry.objects.order_by("seq").iterator(chunk_size=1000):
+    rows = AuditEntry.objects.filter(seq__lte=head.seq).order_by("seq")
+    for entry in rows.iterator(chunk_size=1000):
         if entry.seq != expected:
             return Finding(expected, "is missing")
         if entry.previous_hash != before:
             return Finding(entry.seq, "does not follow the entry before it")
         if hash_of(entry) != entry.hash:
             return Finding(entry.seq, "was changed")
+        if remembered.get(entry.seq, {entry.hash}) != {entry.hash}:
+            return Finding(entry.seq, f"is another than the one in {audit_anchor.NAME}")
         expected, before = entry.seq + 1, entry.hash
-    head = AuditHead.objects.filter(pk=1).first()
-    newest = head.seq if head else 0
+    newest = max(head.seq, *remembered, 0)
     if newest >= expected:
         return Finding(expected, f"is missing: the log once went on to {newest}")
-    if newest != expected - 1 or (head and head.hash != before):
-        return Finding(expected - 1, "is not the newest that was ever written")
+    if head.hash != before:
+        return Finding(expected - 1, "is another than the one in the head row")
     return None
 
 
@@ -113,4 +147,9 @@ def _keepable(value: Any) -> Any:
         return {keepable(str(name)): _keepable(item) for name, item in value.items()}
     if isinstance(value, list | tuple):
         return [_keepable(item) for item in value]
-    return value
+    if isinstance(value, bool | float | None):
+        return value
+    if isinstance(value, int) and abs(value) < 2**53:
+        return value
+    # Dates, durations and very large numbers: JSON has no exact form that every database keeps.
+    return str(value)

@@ -1,7 +1,13 @@
-"""Answers of Dexweb are for the person who asked, now."""
+"""Answers are for the person who asked, now; and the audit log learns which way in was used."""
 
+from typing import Any
+
+from asgiref.sync import iscoroutinefunction
 from django.http import HttpRequest, HttpResponseBase
+from django.utils.decorators import sync_and_async_middleware
 from django.utils.deprecation import MiddlewareMixin
+
+from approvals_app import audit
 
 
 class NoStoreMiddleware(MiddlewareMixin):
@@ -16,3 +22,33 @@ class NoStoreMiddleware(MiddlewareMixin):
         if not response.has_header("Cache-Control"):
             response["Cache-Control"] = "no-store"
         return response
+
+
+@sync_and_async_middleware
+def audit_surface(get_response: Any) -> Any:
+    """Entries of the audit log say by which way in they came; a token is told from a sign-in."""
+    if iscoroutinefunction(get_response):
+
+        async def recorded_async(request: HttpRequest) -> HttpResponseBase:
+            with audit.via(surface_of(request)):
+                response: HttpResponseBase = await get_response(request)
+                return response
+
+        return recorded_async
+
+    def recorded(request: HttpRequest) -> HttpResponseBase:
+        with audit.via(surface_of(request)):
+            response: HttpResponseBase = get_response(request)
+            return response
+
+    return recorded
+
+
+def surface_of(request: HttpRequest) -> str:
+    """A key of `audit.SURFACES`. The header decides as it does for the API: a token comes first."""
+    if request.path_info.startswith("/admin/"):
+        return "admin"
+    if not request.path_info.startswith("/api/"):
+        return "page"
+    words = request.headers.get("Authorization", "").split()
+    return "api:token" if words and words[0].lower() == "token" else "api:session"

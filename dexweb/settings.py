@@ -68,6 +68,7 @@ MIDDLEWARE = [
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
     "dexweb.middleware.NoStoreMiddleware",
+    "dexweb.middleware.audit_surface",
 ]
 
 ROOT_URLCONF = "dexweb.urls"

@@ -1,7 +1,24 @@
 """The audit log: append-only, numbered, each entry bound to the one before by a hash."""
 
+from typing import Any, NoReturn
+
 from django.conf import settings
 from django.db import models
+
+
+class AppendOnly(Exception):
+    """Entries of the audit log are written once; they are never changed and never deleted."""
+
+
+class AuditQuerySet(models.QuerySet["AuditEntry"]):
+    def update(self, **values: Any) -> NoReturn:
+        raise AppendOnly
+
+    def bulk_update(self, *args: Any, **kwargs: Any) -> NoReturn:
+        raise AppendOnly
+
+    def delete(self) -> NoReturn:
+        raise AppendOnly
 
 
 class AuditEntry(models.Model):
@@ -13,7 +30,7 @@ class AuditEntry(models.Model):
         settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+"
     )
     actor_name = models.CharField(max_length=150, blank=True)
-    via = models.CharField(max_length=20, help_text="page, api, admin, command or system")
+    via = models.CharField(max_length=20, help_text="A key of approvals_app.audit.SURFACES")
     action = models.CharField(max_length=60)
     subject = models.CharField(
         max_length=160, help_text="What it was done to, like interrupt:apr-…"
@@ -23,6 +40,8 @@ class AuditEntry(models.Model):
     previous_hash = models.CharField(max_length=64)
     hash = models.CharField(max_length=64)
 
+    objects = AuditQuerySet.as_manager()
+
     class Meta:
         ordering = ["-seq"]
         verbose_name_plural = "audit entries"
@@ -30,13 +49,22 @@ class AuditEntry(models.Model):
         indexes = [
             # The page's filters, newest first.
             models.Index(fields=["action", "-seq"], name="audit_action"),
-            models.Index(fields=["actor", "-seq"], name="audit_actor"),
+            models.Index(fields=["actor_name", "-seq"], name="audit_actor_name"),
+            models.Index(fields=["at"], name="audit_at"),
             models.Index(fields=["subject", "-seq"], name="audit_subject"),
             models.Index(fields=["session_id", "-seq"], name="audit_session"),
         ]
 
     def __str__(self) -> str:
         return f"{self.seq} {self.action}"
+
+    def save(self, *args: Any, **kwargs: Any) -> None:
+        if not self._state.adding:
+            raise AppendOnly
+        super().save(*args, **kwargs)
+
+    def delete(self, *args: Any, **kwargs: Any) -> NoReturn:
+        raise AppendOnly
 
 
 class AuditHead(models.Model):

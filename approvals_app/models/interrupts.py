@@ -87,6 +87,8 @@ class Interrupt(models.Model):
             # The inbox: pending first by deadline; decided ones newest first.
             models.Index(fields=["state", "deadline", "id"], name="interrupt_inbox"),
             models.Index(fields=["state", "-decided_at", "-id"], name="interrupt_decided"),
+            # Insight: all that ended in the last days.
+            models.Index(fields=["decided_at"], name="interrupt_ended"),
         ]
 
     def __str__(self) -> str:

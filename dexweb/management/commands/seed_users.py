@@ -27,6 +27,8 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "Approvers": VIEW,
     "Platform engineers": (
         *VIEW,
+        "approvals_app.view_auditentry",
+        "approvals_app.export_audit",
         *(name.format(verb) for name in EDITED for verb in ("add", "change", "delete", "view")),
     ),
 }
