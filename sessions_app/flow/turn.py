@@ -59,6 +59,7 @@ class Turn:
         self._set_phase = set_phase
         self._running: set[asyncio.Task[Any]] = set()
         self._acting = 0
+        self._unfinished = 0
 
     def cancel(self) -> None:
         """Cancel what runs; each call still gets its outcome before `run` returns."""
@@ -148,8 +149,9 @@ class Turn:
         resume = self._steps.new(
             "ResumeTurn", self.number, list(last_steps.values()), status="planned"
         )
+        self._unfinished = len(calls)
         work = [
-            self._cancellable(self._handle(index, call, wait, step, last_steps))
+            self._finish(self._handle(index, call, wait, step, last_steps))
             for index, (call, (wait, step)) in enumerate(zip(calls, handles, strict=True))
         ]
         outcomes: list[str | None] = await asyncio.gather(*work)
@@ -160,6 +162,14 @@ class Turn:
         count = f"{len(calls)} result{'' if len(calls) == 1 else 's'}"
         self._steps.change(resume, "completed", detail=count, causes=list(last_steps.values()))
         return resume.step_id
+
+    async def _finish(self, work: Coroutine[Any, Any, str]) -> str | None:
+        """The outcome of a call, or None when it was canceled; told before others are waited for."""
+        outcome: str | None = await self._cancellable(work)
+        self._unfinished -= 1
+        if self._unfinished:
+            await self._facts.flush()
+        return outcome
 
     def _plan(
         self, model_step: StepChanged, call: ToolCallPlan, index: int

@@ -244,7 +244,7 @@ class Live:
 
     def end(self) -> None:
         sessions = list(Session.objects.all())
-        async_to_sync(replay)([session.pk for session in sessions])
+        async_to_sync(replay)([(one.pk, run) for one in sessions for run in runs_of(one)])
         for session in sessions:
             if session.open:
                 with suppress(DexwebError):
@@ -254,12 +254,17 @@ class Live:
                 worker.kill()
 
 
-async def replay(session_ids: list[str]) -> None:
-    """Whatever a test made a Flow do, the same code replays it."""
+def runs_of(session: Session) -> list[str]:
+    told = session.events.filter(type__in=["session.started", "session.continued"])
+    return [payload["run_id"] for payload in told.values_list("payload", flat=True)]
+
+
+async def replay(runs: list[tuple[str, str]]) -> None:
+    """Whatever a test made a Flow do, in any of its runs, the same code replays it."""
     client = await SessionEngine().client()
     replayer = Replayer(workflows=[SessionFlow], data_converter=pydantic_data_converter)
-    for session_id in session_ids:
-        history = await client.get_workflow_handle(session_id).fetch_history()
+    for session_id, run_id in runs:
+        history = await client.get_workflow_handle(session_id, run_id=run_id).fetch_history()
         await replayer.replay_workflow(history)
         if os.environ.get("DEXWEB_TEST_SAVE_HISTORIES"):
             name = os.environ["PYTEST_CURRENT_TEST"].split("::")[-1].split(" ")[0]
