@@ -63,8 +63,9 @@ def _no_constant(name: str) -> Any:
 
 
 def _no_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    names = [name for name, _ in pairs]
-    if len(set(names)) != len(names):
-        twin = next(name for name in names if names.count(name) > 1)
-        raise ValueError(f"The arguments give “{twin}” twice.")
-    return dict(pairs)
+    found: dict[str, Any] = {}
+    for name, value in pairs:
+        if name in found:
+            raise ValueError(f"The arguments give “{name}” twice.")
+        found[name] = value
+    return found

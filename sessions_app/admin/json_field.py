@@ -39,8 +39,9 @@ def _no_constant(name: str) -> Any:
 
 
 def _no_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    names = [name for name, _ in pairs]
-    for name in names:
-        if names.count(name) > 1:
+    found: dict[str, Any] = {}
+    for name, value in pairs:
+        if name in found:
             raise ValueError(f"“{name}” occurs twice")
-    return dict(pairs)
+        found[name] = value
+    return found

@@ -15,8 +15,10 @@ from pydantic_ai.messages import ModelMessage
 from temporalio import activity
 
 from sessions_app import arguments
+from sessions_app.flow import rules
 from sessions_app.flow.state import (
     RUN_MODEL,
+    Limits,
     RunModelInput,
     RunModelResult,
     StepContext,
@@ -45,6 +47,9 @@ ARGUMENT_BYTES = 64 * 1024
 PLAN = TypeAdapter(ToolCallPlan)
 DELTAS_A_SECOND = 10
 ENDED = "The session has ended."
+
+#: (arguments or None, what is wrong with the call or "").
+Judged = tuple[dict[str, Any] | None, str]
 
 
 @dataclass(frozen=True)
@@ -85,7 +90,9 @@ class RunModel:
             except (ModelUnavailable, ModelFailed, ToolCallError) as error:
                 retryable = getattr(error, "retryable", isinstance(error, ToolCallError))
                 return await in_database(fail)(given, keepable(str(error)), retryable)
-            return await in_database(complete)(given, call.agent, reply, tools)
+            # Not inside the transaction: a schema is its server's word, and may be slow to follow.
+            judged = await asyncio.to_thread(judge_all, reply, tools)
+            return await in_database(complete)(given, call.agent, reply, tools, judged)
 
     async def _tools(self, connections: list[ConnectionSpec]) -> list[ToolDef]:
         lists = await asyncio.gather(*(self._pool.list_tools(spec) for spec in connections))
@@ -178,7 +185,11 @@ def fail(given: RunModelInput, error: str, retryable: bool) -> RunModelResult:
 
 
 def complete(
-    given: RunModelInput, agent: Agent, reply: ModelReply, tools: list[ToolDef]
+    given: RunModelInput,
+    agent: Agent,
+    reply: ModelReply,
+    tools: list[ToolDef],
+    judged: list[Judged],
 ) -> RunModelResult:
     """Record the answer, and each call that it asks for as judged by its policy."""
     schemas = {tool.name: tool for tool in tools}
@@ -189,8 +200,8 @@ def complete(
         if step.response is not None:
             return recorded(session, step)
         plans = [
-            _request(session, given.step, position, call, agent, schemas.get(call.tool))
-            for position, call in enumerate(reply.calls)
+            _request(session, given.step, position, call, agent, schemas.get(call.tool), found)
+            for position, (call, found) in enumerate(zip(reply.calls, judged, strict=True))
         ]
         step.text, step.reasoning = keepable(reply.text), keepable(reply.reasoning)
         step.response = reply.response_json
@@ -247,9 +258,10 @@ def _request(
     call: RequestedCall,
     agent: Agent,
     tool: ToolDef | None,
+    judged: Judged,
 ) -> ToolCallPlan:
     """The row and the plan of one call that the model asks for."""
-    args, error = _judged(call, tool)
+    args, error = judged
     policy = agent.policy_for(call.tool)
     text = (
         arguments.as_text(args) if args is not None else keepable(call.args_json[:ARGUMENT_BYTES])
@@ -300,8 +312,19 @@ def _kept_schema(tool: ToolDef | None) -> dict[str, Any]:
     return schema if len(json.dumps(schema)) <= ARGUMENT_BYTES else {}
 
 
-def _judged(call: RequestedCall, tool: ToolDef | None) -> tuple[dict[str, Any] | None, str]:
-    """(arguments or None, what is wrong with the call or "")."""
+def judge_all(reply: ModelReply, tools: list[ToolDef]) -> list[Judged]:
+    """Each call's arguments and faults; what is one too many to run is not looked at closely."""
+    by_name = {tool.name: tool for tool in tools}
+    most = Limits().parallel_calls
+    return [
+        _judged(call, by_name.get(call.tool))
+        if place < most
+        else (None, rules.too_many_words(call.tool, most))
+        for place, call in enumerate(reply.calls)
+    ]
+
+
+def _judged(call: RequestedCall, tool: ToolDef | None) -> Judged:
     if len(call.args_json.encode()) > ARGUMENT_BYTES:
         return None, f"The arguments are larger than {ARGUMENT_BYTES // 1024} KiB. It did not run."
     try:
@@ -309,6 +332,8 @@ def _judged(call: RequestedCall, tool: ToolDef | None) -> tuple[dict[str, Any] |
         arguments.hash_of(args)
     except ValueError as error:
         return None, f"{error} It did not run."
+    except RecursionError:
+        return None, "The arguments are nested too deeply. It did not run."
     if tool is None:
         return args, f"There is no tool {call.tool}. It did not run."
     errors = validate_args(tool.schema, args)
