@@ -33,6 +33,11 @@ export function replace(old, next) {
   return next;
 }
 
+/** A fetch failed. A server that is away is no news: the socket's next connection asks for everything. */
+export function excuse(error) {
+  if (error instanceof SignedOut) document.dispatchEvent(new CustomEvent("session:signed-out"));
+}
+
 /** `work` at most once in `pause` ms, never twice at a time, and once more after the last call. */
 export function paced(work, pause) {
   let timer;
@@ -46,8 +51,7 @@ export function paced(work, pause) {
     try {
       await work();
     } catch (error) {
-      if (error instanceof SignedOut) document.dispatchEvent(new CustomEvent("session:signed-out"));
-      // Otherwise the server is away: the socket's next connection asks for everything again.
+      excuse(error);
     }
     running = false;
     if (again) ask();

@@ -69,7 +69,7 @@ function hear(list, replayed) {
     talk.hear(event);
     graph.hear(event);
     events.hear(event);
-    side.hear(event, replayed);
+    side.hear(event);
     if (!replayed && ANNOUNCED[event.type]) say(ANNOUNCED[event.type](event.payload));
     if (event.type === "session.closed") closed();
   }

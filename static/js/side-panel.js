@@ -1,11 +1,12 @@
 // The panel at the side: the Step that is selected, or what waits for a person. While somebody types
 // in it nothing is taken away; a note says that there is news.
-import { load, paced, replace } from "./fragments.js";
+import { excuse, load, paced, replace } from "./fragments.js";
 
 export function sidePanel({ steps, chosen }) {
   const side = document.getElementById("side");
   const body = () => document.getElementById("side-body");
   let asked = 0;
+  let wanted = body().dataset.step;
   let byHand = false;
 
   const typing = () => [...side.querySelectorAll("textarea, input[type=text]")].some((field) => field.value.trim());
@@ -24,8 +25,14 @@ export function sidePanel({ steps, chosen }) {
       window.htmx?.process(next);
       document.dispatchEvent(new CustomEvent("htmx:afterSettle", { detail: { elt: next } }));
       return true;
+    } catch (error) {
+      excuse(error);
+      return false;
     } finally {
-      if (number === asked) side.removeAttribute("aria-busy");
+      if (number === asked) {
+        side.removeAttribute("aria-busy");
+        wanted = body().dataset.step;
+      }
     }
   }
 
@@ -33,7 +40,10 @@ export function sidePanel({ steps, chosen }) {
   async function show(step, { hand = false, open = hand } = {}) {
     byHand = hand;
     chosen(step, hand);
-    if (body().dataset.step !== step && await fetchStep(step)) side.scrollTop = 0;
+    if (wanted !== step) {
+      wanted = step;
+      if (await fetchStep(step)) side.scrollTop = 0;
+    }
     if (open) side.classList.add("open");
   }
 
@@ -57,14 +67,14 @@ export function sidePanel({ steps, chosen }) {
 
   const refresh = paced(fetchAgain, 600);
 
-  function hear(event, replayed) {
+  function hear(event) {
     // One gate after another: a panel whose own approval is over makes room for the next.
     const free = !typing() && !pending() && (!byHand || body().dataset.kind === "interrupt");
-    if (event.type === "approval.requested" && !replayed && free) {
+    if (event.type === "approval.requested" && free) {
       show(event.step_id);
     } else if (event.type.startsWith("approval.")) {
       refresh();
-    } else if (event.type === "step.changed" && !body().dataset.step) {
+    } else if (event.type === "step.changed" && !wanted) {
       show(event.step_id);
     } else if (event.step_id && event.step_id === body().dataset.step && event.type !== "model.delta") {
       refresh();
