@@ -56,10 +56,16 @@ def page(session: Session, *, before: int | None = None, family: str = "") -> Ev
 
 
 def newer(session: Session, after: int, family: str = "") -> EventPage:
-    """What came after ``after``, newest first, at most a page: for a list that is open."""
+    """What came after ``after``, newest first, for a list that is open.
+
+    More than a page of it is only its newest page, and `older` then says that the list begins anew.
+    """
     family = family if family in FAMILIES else ""
-    rows = list(_of(session, family).filter(seq__gt=after).order_by("-seq")[:EVENTS_SHOWN])
-    return EventPage(_lines(rows, gaps=not family), None, family)
+    found = _of(session, family).filter(seq__gt=after)
+    rows = list(found.order_by("-seq")[: EVENTS_SHOWN + 1])
+    shown = rows[:EVENTS_SHOWN]
+    older = shown[-1].seq if len(rows) > EVENTS_SHOWN else None
+    return EventPage(_lines(shown, gaps=not family), older, family)
 
 
 def whole_json(session: Session, seq: int) -> str | None:

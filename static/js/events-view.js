@@ -15,7 +15,9 @@ export function eventsView() {
     for (const twin of fresh.querySelectorAll("[data-seq]")) {
       if (document.getElementById(twin.id)) twin.remove();
     }
-    box.prepend(fresh);
+    // More came than is shown at once: the list begins anew, and its link leads to what lies between.
+    if (fresh.querySelector(".earlier")) box.replaceChildren(fresh);
+    else box.prepend(fresh);
     window.htmx?.process(box);
   }
 
