@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import uuid
@@ -61,6 +62,10 @@ class Site:
     def pid(self, name: str) -> int:
         """The process of the engine, the worker or the web server."""
         return self.place.processes()[name]
+
+    def kill(self, name: str) -> None:
+        """As a crash would; `up` starts it again."""
+        os.kill(self.pid(name), signal.SIGKILL)
 
     def api(self, address: str, body: dict[str, Any] | None = None) -> Any:
         """What the API answers demo; a body is POSTed."""

@@ -54,7 +54,7 @@ def test_a_rejection_needs_a_reason_which_the_agent_takes_up(visit):
     page.get_by_role("button", name=re.compile("^Reject")).click()
 
     expect(page.locator(".outcome-words")).to_contain_text("demo rejected it. It did not run")
-    expect(page.locator("#step-AwaitToolApproval-1")).to_have_class(re.compile(r"\bs-bad\b"))
+    expect(page.locator("#step-AwaitToolApproval-1")).to_have_class(re.compile(r"\bs-off\b"))
     words = page.locator("#talk-list .spoken").last
     expect(words).to_contain_text(
         "was not approved for this reason: “The carrier says that it came"
