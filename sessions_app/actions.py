@@ -14,6 +14,7 @@ from django.core.exceptions import PermissionDenied
 from django.db import transaction
 from django.utils import timezone
 
+from approvals_app import audit
 from dexweb.engine.client import SessionEngine
 from dexweb.engine.errors import (
     AgentNotFound,
@@ -75,6 +76,14 @@ def start_session(
     )
     async_to_sync(SessionEngine().start_session)(given)
     _ensure_row(given, now)
+    audit.record(
+        user,
+        "session.started",
+        f"session:{session_id}",
+        session_id=session_id,
+        agent=agent,
+        request_id=request_id,
+    )
     return Session.objects.select_related("agent", "started_by").get(pk=session_id)
 
 
@@ -93,7 +102,9 @@ def cancel_turn(user: User, session_id: str, reason: str, request_id: str) -> st
     _may_operate(user)
     session = _open_session(session_id)
     rpc = state.CancelTurn(request_id, actor_of(user), keepable(reason))
-    return _asked(session, SessionEngine().cancel_turn, rpc)
+    answer: state.RpcAnswer = _asked(session, SessionEngine().cancel_turn, rpc)
+    _record(user, session, "turn.canceled", reason, request_id)
+    return answer
 
 
 def stop(user: User, session_id: str, kind: str, reason: str, request_id: str) -> state.RpcAnswer:
@@ -103,11 +114,18 @@ def stop(user: User, session_id: str, kind: str, reason: str, request_id: str) -
     reason = keepable(reason)
     if kind in ("terminate", "fail") and not reason.strip():
         raise ReasonRequired()
+    answer = _stop(user, session, kind, reason, request_id)
+    _record(user, session, "session.stopped", reason, request_id, kind=kind)
+    return answer
+
+
+def _stop(user: User, session: Session, kind: str, reason: str, request_id: str) -> state.RpcAnswer:
     try:
         if kind == "terminate":
             return _terminate(user, session, reason)
         rpc = state.Stop(request_id, kind, actor_of(user), reason)  # type: ignore[arg-type]
-        return _asked(session, SessionEngine().stop, rpc)
+        answer: state.RpcAnswer = _asked(session, SessionEngine().stop, rpc)
+        return answer
     except SessionNotFound:
         # The engine has lost it, so nothing runs; without this its row could never be closed.
         close(session.pk, Session.Status.TERMINATED, LOST, user.get_username())
@@ -123,6 +141,21 @@ def _terminate(user: User, session: Session, reason: str) -> state.RpcAnswer:
 
 def _ended(session: Session, status: str) -> state.RpcAnswer:
     return state.RpcAnswer(session.pk, timezone.now().isoformat(), status)
+
+
+def _record(
+    user: User, session: Session, action: str, reason: str, request_id: str, **detail: str
+) -> None:
+    subject = f"session:{session.pk}"
+    audit.record(
+        user,
+        action,
+        subject,
+        session_id=session.pk,
+        reason=keepable(reason),
+        request_id=request_id,
+        **detail,
+    )
 
 
 def _asked(session: Session, rpc: Callable[..., Awaitable[Any]], argument: Any) -> Any:

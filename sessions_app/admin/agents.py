@@ -55,6 +55,7 @@ class ToolPolicyInline(admin.TabularInline):
 class AgentAdmin(RevisionAdmin):
     form = AgentForm
     inlines = [ToolPolicyInline]
+    audited_parts = ("tools",)
     list_display = ["name", "title", "model", "credential", "tool_policies", "enabled", "revision"]
     list_filter = ["enabled"]
     list_select_related = ["credential"]

@@ -39,6 +39,7 @@ class ConnectionForm(RevisionForm):
 @admin.register(Connection)
 class ConnectionAdmin(RevisionAdmin):
     form = ConnectionForm
+    audited_parts = ("tools",)
     list_display = ["name", "transport", "credential", "enabled", "revision"]
     list_filter = ["transport", "enabled"]
     list_select_related = ["credential"]

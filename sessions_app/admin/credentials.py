@@ -57,6 +57,7 @@ class CredentialForm(RevisionForm):
 @admin.register(Credential)
 class CredentialAdmin(RevisionAdmin):
     form = CredentialForm
+    audited_secrets = {"new_value": "value"}
     list_display = ["name", "ending", "base_url", "used_by", "enabled", "updated_at"]
     list_filter = ["enabled"]
     search_fields = ["name", "base_url"]

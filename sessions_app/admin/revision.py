@@ -5,9 +5,10 @@ from collections.abc import Iterable
 from typing import Any
 
 from django import forms
-from django.contrib import admin
 from django.db.models import Manager, Model, QuerySet, URLField
 from django.http import HttpRequest
+
+from sessions_app.admin.audited import AuditedAdmin
 
 #: Shown instead of a value that is nobody's to see.
 NOT_SHOWN = "(not shown)"
@@ -102,7 +103,7 @@ def _words(value: Any) -> str:
     return "(none)" if value in (None, "") else str(value)
 
 
-class RevisionAdmin(admin.ModelAdmin):
+class RevisionAdmin(AuditedAdmin):
     """Saves with `RevisionForm`; each save raises the row's revision, its inlines' included."""
 
     form = RevisionForm

@@ -2,12 +2,18 @@
 
 import sys
 from argparse import ArgumentParser
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
+from django.db import transaction
+from django.db.models import Model
 
-from sessions_app.agents_yaml import InvalidAgents, load_agents
+from approvals_app import audit
+from approvals_app.audit_changes import record_change, snapshot
+from sessions_app.agents_yaml import InvalidAgents, Report, load_agents
+from sessions_app.models import Agent, Connection, Credential
 
 
 class Command(BaseCommand):
@@ -18,7 +24,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:
-            report = load_agents(_read(options["file"]))
+            report = _imported(_read(options["file"]))
         except InvalidAgents as error:
             lines = "\n".join(f"  {line}" for line in error.errors)
             raise CommandError(f"Nothing was imported:\n{lines}") from error
@@ -26,6 +32,28 @@ class Command(BaseCommand):
             self.stdout.write(f"{change.what} {change.kind} {change.name}")
         for warning in report.warnings:
             self.stderr.write(self.style.WARNING(f"note: {warning}"))
+
+
+@transaction.atomic
+def _imported(text: str) -> Report:
+    """Imports, and puts each change into the audit log. Raises `InvalidAgents`."""
+    before = {(type(row), row.pk): snapshot(row, parts) for row, parts in _rows()}
+    secrets = dict(Credential.objects.values_list("pk", "revision"))
+    report = load_agents(text)
+    with audit.via("command"):
+        for row, parts in _rows():
+            stored_anew = isinstance(row, Credential) and secrets.get(row.pk) != row.revision
+            was = before.get((type(row), row.pk), {})
+            record_change(None, row, was, snapshot(row, parts), ("value",) if stored_anew else ())
+    return report
+
+
+def _rows() -> Iterator[tuple[Model, tuple[str, ...]]]:
+    for credential in Credential.objects.without_value():
+        yield credential, ()
+    for model in (Connection, Agent):
+        for row in model.objects.all():
+            yield row, ("tools",)
 
 
 def _read(name: str) -> str:

@@ -4,7 +4,10 @@ from typing import Any
 
 from django.contrib.auth import get_user_model
 from django.core.management.base import BaseCommand, CommandError
+from django.db import transaction
 from rest_framework.authtoken.models import Token
+
+from approvals_app import audit
 
 
 class Command(BaseCommand):
@@ -22,5 +25,7 @@ class Command(BaseCommand):
             raise CommandError(
                 f"The user “{name}” is not active, so a token would not be accepted."
             )
-        token, _ = Token.objects.get_or_create(user=user)
+        with transaction.atomic(), audit.via("command"):
+            token, made = Token.objects.get_or_create(user=user)
+            audit.record(None, "token.made" if made else "token.shown", f"user:{name}")
         self.stdout.write(token.key)

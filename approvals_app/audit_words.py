@@ -1,0 +1,136 @@
+"""The audit log in words: what was done, to what, and what it was before and after."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from django.urls import reverse
+
+from approvals_app.audit import SURFACES
+from approvals_app.models import AuditEntry
+
+#: What each action is called. One that is not here is shown by its own name.
+ACTIONS = {
+    "decision.approve": "approved",
+    "decision.reject": "rejected",
+    "decision.refused": "was refused a decision",
+    "hold.taken": "took a hold",
+    "hold.taken_over": "took a hold over",
+    "hold.released": "let go of a hold",
+    "deadline.extended": "moved the deadline",
+    "delegation.given": "handed over a permission",
+    "delegation.revoked": "took a permission back",
+    "session.started": "started a session",
+    "session.stopped": "stopped a session",
+    "turn.canceled": "canceled a turn",
+    "agent.created": "made an agent",
+    "agent.changed": "changed an agent",
+    "agent.deleted": "deleted an agent",
+    "connection.created": "made a connection",
+    "connection.changed": "changed a connection",
+    "connection.deleted": "deleted a connection",
+    "credential.created": "stored a credential",
+    "credential.changed": "changed a credential",
+    "credential.deleted": "deleted a credential",
+    "permissionkey.created": "made a permission key",
+    "permissionkey.changed": "changed who holds a permission key",
+    "permissionkey.deleted": "deleted a permission key",
+    "user.created": "made a user",
+    "user.changed": "changed a user",
+    "user.password_changed": "set a user’s password",
+    "group.created": "made a group",
+    "group.changed": "changed a group",
+    "group.deleted": "deleted a group",
+    "token.shown": "was shown an API token",
+    "token.made": "made an API token",
+    "audit.exported": "exported the audit log",
+}
+
+#: The first words of actions, for the filter.
+AREAS = {
+    "decision": "Decisions",
+    "hold": "Holds",
+    "deadline": "Deadlines",
+    "delegation": "Delegations",
+    "session": "Sessions",
+    "turn": "Turns",
+    "agent": "Agents and policies",
+    "connection": "Connections",
+    "credential": "Credentials",
+    "permissionkey": "Permission keys",
+    "user": "Users",
+    "group": "Groups",
+    "token": "API tokens",
+    "audit": "This log",
+}
+NOTHING = "(nothing)"
+
+
+@dataclass(frozen=True)
+class Change:
+    """One thing that the entry says; ``before`` is None where it tells of no change."""
+
+    name: str
+    before: str | None
+    after: str
+
+
+@dataclass(frozen=True)
+class Line:
+    """An entry as the page shows it."""
+
+    entry: AuditEntry
+    action: str
+    via: str
+    changes: list[Change]
+    subject_url: str
+
+
+def line(entry: AuditEntry) -> Line:
+    return Line(
+        entry=entry,
+        action=ACTIONS.get(entry.action, entry.action),
+        via=SURFACES.get(entry.via, entry.via),
+        changes=list(_changes(entry.detail)),
+        subject_url=_address(entry.subject),
+    )
+
+
+def _changes(detail: dict[str, Any]) -> Iterator[Change]:
+    rest = dict(detail)
+    if "before" in rest and "after" in rest:
+        yield Change("", _text(rest.pop("before")), _text(rest.pop("after")))
+    changed = rest.pop("changes", {})
+    for name, values in changed.items():
+        yield Change(_label(name), _text(values.get("before")), _text(values.get("after")))
+    for name, value in rest.items():
+        if value not in ("", None, False, [], {}):
+            yield Change(_label(name), None, _text(value))
+
+
+def _label(name: str) -> str:
+    return name.replace("_", " ")
+
+
+def _text(value: Any) -> str:
+    if value in ("", None, [], {}):
+        return NOTHING
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, list):
+        return ", ".join(map(_text, value))
+    if isinstance(value, dict):
+        return "; ".join(f"{_label(str(name))}: {_text(item)}" for name, item in value.items())
+    return str(value)
+
+
+def _address(subject: str) -> str:
+    kind, _, name = subject.partition(":")
+    try:
+        if kind == "interrupt":
+            return reverse("approval", args=[name])
+        if kind == "session":
+            return reverse("session", args=[name])
+    except ValueError:
+        pass
+    return ""
