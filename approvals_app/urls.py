@@ -9,6 +9,11 @@ urlpatterns = [
     path("approvals/<slug:interrupt_id>/", views.approval_page, name="approval"),
     path("approvals/<slug:interrupt_id>/panel/", views.approval_panel, name="approval-panel"),
     path("approvals/<slug:interrupt_id>/decide/", views.decide, name="approval-decide"),
+    path("approvals/<slug:interrupt_id>/edit/", views.edit, name="approval-edit"),
+    path("approvals/<slug:interrupt_id>/hold/", views.hold, name="approval-hold"),
+    path("approvals/<slug:interrupt_id>/release/", views.release, name="approval-release"),
+    path("approvals/<slug:interrupt_id>/take-over/", views.take_over, name="approval-take-over"),
+    path("approvals/<slug:interrupt_id>/extend/", views.extend, name="approval-extend"),
     path(
         "approvals/<slug:interrupt_id>/arguments/", views.arguments_raw, name="approval-arguments"
     ),

@@ -4,6 +4,7 @@ from collections import Counter
 from datetime import datetime, timedelta
 from typing import Any
 
+from django.db.models import Count
 from django.utils import timezone
 
 from approvals_app.models import Interrupt
@@ -74,7 +75,9 @@ class ApprovalChanges:
     def look(self) -> dict[str, Any]:
         """Reads the database; `apply` gets the answer in the loop."""
         rows = Interrupt.objects.pending().order_by("deadline", "id")
-        fields = rows.values_list("id", "revision", "deadline", "permission")
+        fields = rows.annotate(said=Count("votes")).values_list(
+            "id", "revision", "deadline", "hold_by", "hold_until", "said", "permission"
+        )
         return {pk: rest for pk, *rest in fields[:PENDING_LOOKED_AT]}
 
     def apply(self, rows: dict[str, Any]) -> None:

@@ -7,3 +7,6 @@ import "./shortcuts.js";
 import "./draft.js";
 import "./refresh.js";
 import "./live-list.js";
+import "./edit-arguments.js";
+import "./hold.js";
+import "./unfold.js";

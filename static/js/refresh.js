@@ -29,19 +29,44 @@ async function refresh(panel) {
 function swap(panel, next) {
   if (next.dataset.version === panel.dataset.version) return;
   const focused = panel.contains(document.activeElement) ? document.activeElement : null;
+  const selected = focused?.selectionStart === undefined ? null : [focused.selectionStart, focused.selectionEnd];
+  for (const open of panel.querySelectorAll("details[id][open]")) {
+    const twin = next.querySelector(`#${CSS.escape(open.id)}`);
+    if (twin) twin.open = true;
+  }
+  // Where what is decided on is the same, the whole form stays: its fields, its edits, its review.
+  const kept = panel.querySelector("[data-keep]");
+  const place = kept && next.querySelector(`[data-keep="${CSS.escape(kept.dataset.keep)}"]`);
+  if (!place) carryOver(panel, next);
+  panel.replaceWith(next);
+  window.htmx?.process(next);
+  place?.replaceWith(kept);
+  if (focused) refocus(focused, selected, next);
+  say(next.dataset.announce);
+  watch();
+  document.dispatchEvent(new CustomEvent("panel:changed", { detail: { panel: next } }));
+}
+
+/** What was typed goes to the fields of the same name. */
+function carryOver(panel, next) {
   for (const field of panel.querySelectorAll("textarea[name]")) {
     const twin = next.querySelector(`textarea[name="${CSS.escape(field.name)}"]`);
     if (!twin || !field.value) continue;
+    const edit = field.closest("details");
+    if (edit && !edit.open) continue;
     twin.value = field.value;
     // Decided meanwhile, so there is no form any more: it is shown to be copied.
     twin.closest(".kept")?.removeAttribute("hidden");
   }
-  panel.replaceWith(next);
-  window.htmx?.process(next);
-  if (focused) (next.querySelector(`[name="${CSS.escape(focused.name ?? "")}"]`) ?? next).focus();
-  say(next.dataset.announce);
-  watch();
-  document.dispatchEvent(new CustomEvent("panel:changed", { detail: { panel: next } }));
+}
+
+function refocus(focused, selected, next) {
+  if (!focused.isConnected) {
+    (next.querySelector(`[name="${CSS.escape(focused.name ?? "")}"]`) ?? next).focus({ preventScroll: true });
+    return;
+  }
+  focused.focus({ preventScroll: true });
+  if (selected && selected[0] !== null) focused.setSelectionRange(...selected);
 }
 
 function say(words) {
@@ -91,4 +116,6 @@ setInterval(() => {
 document.addEventListener("countdown:over", () => setTimeout(refreshAll, 400));
 document.addEventListener("visibilitychange", () => document.hidden || refreshAll());
 document.addEventListener("htmx:afterSettle", watch);
+// The server's answer to a part of a panel says that the rest is old.
+document.addEventListener("panel:stale", refreshSoon);
 watch();

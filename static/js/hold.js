@@ -1,0 +1,20 @@
+// "I'm on it", taken by itself once an approver begins to edit or to type a reason.
+const PAUSE = 400;
+const asked = new Set();
+let timer;
+
+function take(panel) {
+  if (!panel.isConnected || asked.has(panel.id)) return;
+  const form = panel.querySelector('[data-hold="none"] [data-hold-form]');
+  if (!form) return;
+  // Once for each approval: who lets go while typing means it.
+  asked.add(panel.id);
+  form.requestSubmit();
+}
+
+document.addEventListener("input", (event) => {
+  const panel = event.target.closest?.(".choose")?.closest("[data-refresh]");
+  if (!panel || event.target.matches("[type=checkbox]")) return;
+  clearTimeout(timer);
+  timer = setTimeout(() => take(document.getElementById(panel.id) ?? panel), PAUSE);
+});
