@@ -19,6 +19,7 @@ from pydantic_ai.models import Model, infer_model, parse_model_id
 from pydantic_ai.providers import Provider, infer_provider_class
 
 from sessions_app.llm.demo_models import build_demo_model
+from sessions_app.tools.redaction import redact
 
 #: Given outright, since the providers' SDKs would else take an address from our environment and
 #: send the key there.
@@ -144,4 +145,4 @@ def _provider_options(
 
 def _first_line(error: BaseException, spec: ModelSpec) -> str:
     words = (str(error) or type(error).__name__).splitlines()[0]
-    return words.replace(spec.api_key, "[hidden]") if spec.api_key else words
+    return redact(words, spec.api_key)

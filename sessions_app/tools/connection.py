@@ -50,7 +50,7 @@ class Connection:
         self.in_flight = 0
         self.last_used = time.monotonic()
         self._toolset: MCPToolset[None] | None = None
-        self._errors = ErrorTail(spec.name)
+        self._errors = ErrorTail(spec.name, spec.secret)
         self._watch = HttpWatch()
         self._stop = asyncio.Event()
         self._ready: asyncio.Future[None] | None = None
@@ -100,7 +100,7 @@ class Connection:
         except Exception as error:
             self.retire()
             raise self._unavailable(error) from None
-        definitions = [to_tool_def(self.spec.name, tool) for tool in tools]
+        definitions = [to_tool_def(self.spec.name, tool, self.spec.secret) for tool in tools]
         self._own_names = {definition.name: definition.tool for definition in definitions}
         return definitions
 
@@ -181,15 +181,10 @@ class Connection:
         return self._lost(RuntimeError(words) if words else error)
 
     def _as_result(self, tool: str, raw: types.CallToolResult) -> ToolResult:
-        result = to_tool_result(raw)
-        text = redact(result.text, self.spec.secret)
+        result = to_tool_result(raw, self.spec.secret)
         if result.is_error:
-            raise ToolRaised(text or f"{tool} failed and did not say why.")
-        return ToolResult(
-            text=text,
-            truncated=result.truncated,
-            structured=redact_value(result.structured, self.spec.secret),
-        )
+            raise ToolRaised(result.text or f"{tool} failed and did not say why.")
+        return result
 
     async def _own_name(self, tool: str) -> str:
         """The server's name for a tool; one changed for providers is found by listing."""
@@ -259,16 +254,16 @@ async def _accept(name: str, result: types.CallToolResult) -> None:
     """
 
 
-def to_tool_def(connection: str, tool: types.Tool) -> ToolDef:
-    """The tool as a model sees it, under a name every provider takes."""
+def to_tool_def(connection: str, tool: types.Tool, secret: str = "") -> ToolDef:
+    """The tool as a model sees it, under a name every provider takes, cleaned of the secret."""
     hints = tool.annotations
     return ToolDef(
         name=_provider_name(connection, tool.name),
-        description=tool.description or "",
-        schema=tool.input_schema,
+        description=redact(tool.description or "", secret),
+        schema=redact_value(tool.input_schema, secret),
         tool=tool.name,
         connection=connection,
-        title=tool.title or (hints.title if hints else None) or "",
+        title=redact(tool.title or (hints.title if hints else None) or "", secret),
         read_only_hint=hints.read_only_hint if hints else None,
         destructive_hint=hints.destructive_hint if hints else None,
         idempotent_hint=hints.idempotent_hint if hints else None,

@@ -2,8 +2,11 @@
 them.
 """
 
+import json
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from typing import Any
+from urllib.parse import quote
 
 HIDDEN = "[hidden]"
 
@@ -11,14 +14,40 @@ HIDDEN = "[hidden]"
 #: unreadable.
 SHORTEST = 8
 
+#: A line of a secret that has several, like a key file, is hidden by itself from this length on.
+SHORTEST_LINE = 16
+
 
 def redact(text: str, secrets: str | Iterable[str]) -> str:
-    """`text` with every secret of `SHORTEST` characters or more replaced by `[hidden]`."""
+    """`text` with every secret of `SHORTEST` characters or more replaced by `[hidden]`.
+
+    That is also a secret as JSON, Python or an address spells it, and each long line of it.
+    """
     values = (secrets,) if isinstance(secrets, str) else secrets
-    for secret in sorted(values, key=len, reverse=True):
-        if len(secret) >= SHORTEST:
-            text = text.replace(secret, HIDDEN)
+    hidden = {words for secret in values for words in _spellings(secret)}
+    for words in sorted(hidden, key=len, reverse=True):
+        text = text.replace(words, HIDDEN)
     return text
+
+
+@lru_cache(maxsize=256)
+def _spellings(secret: str) -> frozenset[str]:
+    whole = secret.strip()
+    if len(whole) < SHORTEST:
+        return frozenset()
+    lines = [line.strip() for line in whole.splitlines()]
+    parts = {secret, whole, *(line for line in lines if len(line) >= SHORTEST_LINE)}
+    return frozenset(words for part in parts for words in (part, *_escaped(part)))
+
+
+def _escaped(part: str) -> Iterable[str]:
+    for ascii_only in (True, False):
+        # Twice: a log line that holds JSON is often sent as JSON itself.
+        once = json.dumps(part, ensure_ascii=ascii_only)[1:-1]
+        yield once
+        yield json.dumps(once, ensure_ascii=ascii_only)[1:-1]
+    yield repr(part)[1:-1]
+    yield quote(part, safe="", errors="replace")
 
 
 def redact_value(value: Any, secrets: str | Iterable[str]) -> Any:

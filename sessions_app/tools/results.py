@@ -6,21 +6,22 @@ from typing import Any
 from mcp import types
 
 from sessions_app.tools.definitions import ToolResult
+from sessions_app.tools.redaction import redact, redact_value
 
 #: More than this is cut before it leaves the connection; what a model gets is limited elsewhere.
 MAX_RESULT_BYTES = 2 * 1024 * 1024
 
 
-def to_tool_result(result: types.CallToolResult) -> ToolResult:
+def to_tool_result(result: types.CallToolResult, secret: str = "") -> ToolResult:
     """The result as text: the structured content as JSON where every part only repeats it, else
-    each part.
+    each part. It is cleaned of the secret before it is cut, or half of one could stay.
     """
-    text, truncated = _cut(_text_of(result))
+    text, truncated = _cut(redact(_text_of(result), secret))
     return ToolResult(
         text=text,
         is_error=bool(result.is_error),
         truncated=truncated,
-        structured=result.structured_content,
+        structured=redact_value(result.structured_content, secret),
     )
 
 

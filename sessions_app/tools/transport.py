@@ -16,6 +16,7 @@ from mcp import types
 
 from sessions_app.tools.definitions import ConnectionSpec, ConnectionUnavailable
 from sessions_app.tools.http_watch import HttpWatch
+from sessions_app.tools.redaction import redact
 
 CREDENTIAL_PLACEHOLDER = "${credential}"
 CREDENTIAL_VARIABLE = "DEXWEB_CREDENTIAL"
@@ -83,11 +84,12 @@ def resolve_program(program: str) -> str:
 
 class ErrorTail:
     """Reads a child's stderr: each line goes to the log at debug level, the last few are kept for
-    errors.
+    errors, both without the secret.
     """
 
-    def __init__(self, name: str, lines: int = 12) -> None:
+    def __init__(self, name: str, secret: str = "", lines: int = 12) -> None:
         self._name = name
+        self._secret = secret
         self._lines: deque[str] = deque(maxlen=lines)
         read_end, write_end = os.pipe()
         self.file = os.fdopen(write_end, "w")
@@ -110,8 +112,9 @@ class ErrorTail:
     def _read(self, read_end: int) -> None:
         with os.fdopen(read_end, "r", errors="replace") as stream:
             for line in stream:
-                self._lines.append(line.rstrip()[:500])
-                logger.debug("%s: %s", self._name, line.rstrip())
+                clean = redact(line.rstrip(), self._secret)
+                self._lines.append(clean[:500])
+                logger.debug("%s: %s", self._name, clean)
 
 
 def _stdio(spec: ConnectionSpec, errors: ErrorTail) -> StdioTransport:
