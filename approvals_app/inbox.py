@@ -1,27 +1,30 @@
-"""Which approvals a list shows, and all that the page of one of them needs."""
+"""Which approvals a list shows and in which order, and all that the page of one of them needs."""
 
 from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import Case, IntegerField, QuerySet, Value, When
-from django.db.models.functions import Substr
+from django.contrib.auth.models import User
+from django.db.models import Case, IntegerField, OuterRef, Q, QuerySet, Subquery, Value, When
+from django.db.models.functions import Length, Substr
+from django.utils import timezone
 
-from approvals_app.models import Decision, Interrupt
-from approvals_app.rules import permission_keys
+from approvals_app.inbox_filters import ApprovalFilters
+from approvals_app.models import Decision, Delegation, Interrupt
+from approvals_app.rules import lent_keys, own_keys
+from approvals_app.twins import LONGEST_TWIN
 from dexweb.paging import Page, keyset_page
-from sessions_app.models import ToolCall
+from sessions_app.models import Agent, Message, ToolCall
 
-STATES = {"pending": "Pending", "decided": "Decided", "all": "All"}
 ROWS_AT_MOST = 100
+COUNTED = 1000
 PREVIEW = 4000
 UNDELIVERED = (Decision.State.SUBMITTING, Decision.State.DELIVERY_PENDING)
+TOOLS_OFFERED = 200
 
-# Pending ones: those for this user first, then by deadline. Others: newest first.
-ORDERS = {
-    "pending": ("rank", "deadline", "id"),
-    "decided": ("-decided_at", "-id"),
-    "all": ("-asked_at", "-id"),
-}
+# Pending ones: those for this user first, then by risk and deadline. Others: newest first.
+PENDING_ORDER = ("rank", "danger", "deadline", "id")
+DECIDED_ORDER = ("-decided_at", "-id")
+ORDERS = {"pending": PENDING_ORDER, "all": ("-asked_at", "-id")}
 
 
 @dataclass(frozen=True)
@@ -33,29 +36,97 @@ class Standing:
     refused: Decision | None
 
 
-def page_of_approvals(state: str, user: Any, cursor: str, limit: int) -> Page[Interrupt]:
-    rows = ranked(Interrupt.objects.for_list(), user)
-    if state == "pending":
-        rows = rows.pending()
-    elif state == "decided":
-        rows = rows.exclude(state=Interrupt.State.PENDING).filter(decided_at__isnull=False)
-    return keyset_page(rows, ORDERS[state], cursor, limit)
+@dataclass(frozen=True)
+class Viewer:
+    """What of a person the lists go by, read once a request. ``own`` None: every key."""
+
+    pk: int
+    own: frozenset[str] | None
+    lent: dict[str, User]
+    tied_to: list[int]
+
+    @classmethod
+    def of(cls, user: Any) -> "Viewer":
+        givers = Delegation.objects.in_force().filter(receiver=user)
+        tied_to = [user.pk, *givers.values_list("giver", flat=True)]
+        return cls(user.pk, own_keys(user), lent_keys(user), tied_to)
 
 
-def rows_by_id(text: str, state: str, user: Any) -> list[Interrupt]:
-    """The approvals of a comma-separated list of ids; ``state`` pending leaves out decided ones."""
+def page_of_approvals(filters: ApprovalFilters, viewer: Viewer, cursor: str) -> Page[Interrupt]:
+    """One page; each row knows ``rank`` (0: the viewer may decide), ``for_whom`` and ``held``."""
+    rows = filters.select(ranked(_for_lines(), viewer), viewer)
+    order = ORDERS.get(filters.state, DECIDED_ORDER)
+    page = keyset_page(rows, order, cursor, filters.limit)
+    mark(page.rows, viewer)
+    return page
+
+
+def rows_by_id(text: str, filters: ApprovalFilters | None, viewer: Viewer) -> list[Interrupt]:
+    """The approvals of a comma-separated list of ids; under ``filters`` where those are given."""
     ids = [interrupt_id for interrupt_id in text.split(",") if interrupt_id][:ROWS_AT_MOST]
-    rows = ranked(Interrupt.objects.for_list(), user).filter(pk__in=ids)
-    return list(rows.pending() if state == "pending" else rows)
+    rows = ranked(_for_lines(), viewer).filter(pk__in=ids)
+    found = list(rows if filters is None else filters.select(rows, viewer))
+    mark(found, viewer)
+    return found
 
 
-def ranked(rows: Any, user: Any) -> Any:
-    """``rows`` with ``rank``: 0 where ``user`` holds the permission key, 1 elsewhere."""
-    keys = permission_keys(user)
-    if keys is None:
-        return rows.annotate(rank=Value(0, IntegerField()))
-    mine = When(permission__in=keys, then=Value(0))
-    return rows.annotate(rank=Case(mine, default=Value(1), output_field=IntegerField()))
+def count(filters: ApprovalFilters, viewer: Viewer) -> str:
+    """How many there are, as it is shown; beyond a thousand nobody counts on."""
+    rows = filters.select(ranked(Interrupt.objects.all(), viewer), viewer).order_by()
+    number = rows.values("pk")[: COUNTED + 1].count()
+    return f"{COUNTED}+" if number > COUNTED else str(number)
+
+
+def names() -> tuple[list[str], list[str]]:
+    """The agents and the tools that a filter offers."""
+    tools = Interrupt.objects.order_by("tool").values_list("tool", flat=True).distinct()
+    agents = Agent.objects.order_by("name").values_list("name", flat=True)
+    return list(agents[:TOOLS_OFFERED]), list(tools[:TOOLS_OFFERED])
+
+
+def ranked(rows: Any, viewer: Viewer) -> Any:
+    """``rows`` with ``rank``, 0 where the viewer may decide and 1 elsewhere, and ``danger``, 0 for
+    the highest risk (and for one that is not known)."""
+    last = Message.objects.filter(session=OuterRef("session"), turn__lte=OuterRef("turn"))
+    author = Subquery(last.order_by("-turn", "-id").values("author")[:1])
+    others = [When(_barred(viewer), then=Value(1))]
+    if viewer.own is not None:
+        keys = viewer.own | frozenset(viewer.lent)
+        others.append(When(~Q(permission__in=keys), then=Value(1)))
+    mine = Case(*others, default=Value(0), output_field=IntegerField())
+    danger = Case(
+        When(risk="low", then=Value(2)),
+        When(risk="medium", then=Value(1)),
+        default=Value(0),
+        output_field=IntegerField(),
+    )
+    return rows.annotate(last_author=author).annotate(rank=mine, danger=danger)
+
+
+def _barred(viewer: Viewer) -> Q:
+    """The rule of four eyes as the database can ask it; `rules.four_eyes_bars` has the last word."""
+    tied = Q(last_author__isnull=True) | Q(last_author__in=viewer.tied_to)
+    tied |= Q(session__started_by__isnull=True) | Q(session__started_by__in=viewer.tied_to)
+    return Q(policy__four_eyes=True) & tied
+
+
+def mark(rows: list[Interrupt], viewer: Viewer) -> None:
+    """Sets on each row ``for_whom``, whose permission the viewer would decide with ("" for their
+    own), ``held`` and ``held_by_me``."""
+    now = timezone.now()
+    for row in rows:
+        borrowed = viewer.own is not None and row.permission not in viewer.own
+        giver = viewer.lent.get(row.permission) if borrowed else None
+        row.for_whom = giver.get_username() if giver else ""
+        row.held = bool(row.hold_until and row.hold_until > now)
+        row.held_by_me = row.held and row.hold_by_id == viewer.pk
+
+
+def _for_lines() -> Any:
+    """A line shows the beginning of the arguments; a long text stays in the database."""
+    preview = Substr("args", 1, LONGEST_TWIN)
+    rows = Interrupt.objects.for_list().defer("args", "original_args")
+    return rows.annotate(args_start=preview, args_length=Length("args"))
 
 
 def find(interrupt_id: str) -> Interrupt | None:

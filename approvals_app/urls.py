@@ -2,10 +2,11 @@
 
 from django.urls import path
 
-from approvals_app import views
+from approvals_app import views, views_delegations, views_inbox
 
 urlpatterns = [
-    path("approvals/", views.approval_list, name="approval-list"),
+    path("approvals/", views_inbox.approval_list, name="approval-list"),
+    path("approvals/batch/", views_inbox.approval_batch, name="approval-batch"),
     path("approvals/<slug:interrupt_id>/", views.approval_page, name="approval"),
     path("approvals/<slug:interrupt_id>/panel/", views.approval_panel, name="approval-panel"),
     path("approvals/<slug:interrupt_id>/decide/", views.decide, name="approval-decide"),
@@ -16,5 +17,11 @@ urlpatterns = [
     path("approvals/<slug:interrupt_id>/extend/", views.extend, name="approval-extend"),
     path(
         "approvals/<slug:interrupt_id>/arguments/", views.arguments_raw, name="approval-arguments"
+    ),
+    path("delegations/", views_delegations.delegation_list, name="delegation-list"),
+    path(
+        "delegations/<int:delegation_id>/revoke/",
+        views_delegations.delegation_revoke,
+        name="delegation-revoke",
     ),
 ]

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from typing import Any
-from urllib.parse import urlencode
 
 from django.contrib.auth.decorators import permission_required
 from django.http import Http404, HttpRequest, HttpResponse
@@ -16,33 +15,8 @@ from approvals_app.models import Interrupt
 from approvals_app.panel import Typed, panel_context
 from dexweb.engine.errors import DexwebError
 from dexweb.pages import render_refusal
-from dexweb.paging import LIMIT, read_limit
 
 may_see = permission_required("approvals_app.view_interrupt", raise_exception=True)
-
-
-@require_safe
-@may_see
-def approval_list(request: HttpRequest) -> HttpResponse:
-    """The page; with ``?rows=id,id`` only those lines, without decided ones if ``matching=1``."""
-    asked = request.GET.get("state", "")
-    state = asked if asked in inbox.STATES else "pending"
-    if "rows" in request.GET:
-        wanted = state if request.GET.get("matching") == "1" else "all"
-        rows = inbox.rows_by_id(request.GET["rows"], wanted, request.user)
-        return render(request, "approvals/_rows.html", {"interrupts": rows})
-    limit = read_limit(request.GET.get("limit", ""))
-    page = inbox.page_of_approvals(state, request.user, request.GET.get("cursor", ""), limit)
-    context = {
-        "page": page,
-        "interrupts": page.rows,
-        "state": state,
-        "states": inbox.STATES.items(),
-        "address": _query(state, limit, ""),
-        "next": _query(state, limit, page.next) if page.next else "",
-        "previous": _query(state, limit, page.previous) if page.previous else "",
-    }
-    return render(request, "approvals/list.html", context)
 
 
 @require_safe
@@ -227,12 +201,3 @@ def _template(request: HttpRequest) -> str:
 
 def _errors(form: DecisionForm) -> list[str]:
     return [f"{name}: {error}" for name, errors in form.errors.items() for error in errors]
-
-
-def _query(state: str, limit: int, cursor: str) -> str:
-    values = {
-        "state": "" if state == "pending" else state,
-        "limit": "" if limit == LIMIT else limit,
-        "cursor": cursor,
-    }
-    return urlencode({name: value for name, value in values.items() if value})

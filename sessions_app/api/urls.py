@@ -5,6 +5,7 @@ from typing import Any
 from django.urls import URLPattern, path, re_path
 
 from approvals_app import api as approvals
+from approvals_app import api_batch, api_delegations
 from sessions_app.api import definitions, reading, sessions
 from sessions_app.api.views import UnknownAddress
 
@@ -34,8 +35,15 @@ urlpatterns = [
     *both(f"{_SESSION}/cancel-turn", sessions.CancelTurn, "api-cancel-turn"),
     *both(f"{_SESSION}/settings", sessions.SessionSettings, "api-settings"),
     *both("approvals/", approvals.ApprovalList, "api-approvals"),
+    *both("approvals/batch", api_batch.DecideBatch, "api-batch"),
     *both(f"{_APPROVAL}/", approvals.ApprovalDetail, "api-approval"),
     *both(f"{_APPROVAL}/decide", approvals.Decide, "api-decide"),
+    *both("delegations/", api_delegations.DelegationList, "api-delegations"),
+    *both(
+        "delegations/<int:delegation_id>/revoke",
+        api_delegations.RevokeDelegation,
+        "api-delegation-revoke",
+    ),
     *both("agents/", definitions.AgentList, "api-agents"),
     *both("connections/", definitions.ConnectionList, "api-connections"),
     *both("credentials/", definitions.CredentialList, "api-credentials"),

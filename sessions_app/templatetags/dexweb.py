@@ -172,6 +172,14 @@ def cut(text: Any, size: int) -> str:
 
 
 @register.filter
+def cut_of(start: Any, length: int) -> str:
+    """The first 160 characters of a text of ``length`` that begins with ``start``, as `cut` says."""
+    shown = str(start or "")[:160]
+    left = (length or 0) - len(shown)
+    return f"{shown} … and {left:,} more" if left > 0 else shown
+
+
+@register.filter
 def counted(number: Any, noun: str) -> str:
     """``{{ 3|counted:"turn" }}``: 3 turns."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"

@@ -318,7 +318,7 @@ def test_the_number_of_queries_does_not_grow_with_the_inbox(
     session = build.session()
     for n in range(40):
         build.interrupt(session, f"i-{n}")
-    with django_assert_max_num_queries(10):
+    with django_assert_max_num_queries(18):
         approver.get("/approvals/")
 
 
