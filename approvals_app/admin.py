@@ -5,6 +5,7 @@ from django.db.models import QuerySet
 from django.http import HttpRequest
 
 from approvals_app.models import Decision, Interrupt, PermissionKey
+from approvals_app.notify import admin as notifications  # noqa: F401 (registers its pages)
 from sessions_app.admin.records import RecordAdmin
 from sessions_app.admin.revision import RevisionAdmin
 

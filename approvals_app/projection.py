@@ -5,7 +5,8 @@ from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 
-from approvals_app.models import Interrupt, Vote
+from approvals_app.models import Interrupt, NotificationEvent, Vote
+from approvals_app.notify.rules import enqueue, enqueue_end
 from sessions_app.flow import state as flow
 from sessions_app.models import Session
 from sessions_app.standing import standing, user_of
@@ -13,7 +14,7 @@ from sessions_app.stream.append import append
 
 
 def _tell(
-    session: Session, interrupt: Interrupt, type: str, at: datetime, **payload: object
+    session: Session, interrupt: Interrupt, type: str, at: datetime, /, **payload: object
 ) -> None:
     common = {"interrupt_id": interrupt.pk, "call_id": interrupt.call_id}
     append(
@@ -59,6 +60,7 @@ def _requested(session: Session, body: flow.ApprovalRequested, at: datetime) -> 
         deadline=body.deadline,
         revision=body.revision,
     )
+    enqueue(interrupt, NotificationEvent.ASK, at)
 
 
 def _held(session: Session, body: flow.InterruptHeld, at: datetime) -> None:
@@ -95,6 +97,7 @@ def _let_go(interrupt: Interrupt) -> None:
 def _reminded(session: Session, body: flow.InterruptReminded, at: datetime) -> None:
     interrupt = session.interrupts.get(pk=body.interrupt_id)
     _tell(session, interrupt, "approval.reminded", at, seconds_left=body.seconds_left)
+    enqueue(interrupt, NotificationEvent.REMIND, at)
 
 
 def _escalated(session: Session, body: flow.InterruptEscalated, at: datetime) -> None:
@@ -113,6 +116,7 @@ def _escalated(session: Session, body: flow.InterruptEscalated, at: datetime) ->
         deadline=body.deadline,
         level=body.level,
     )
+    enqueue(interrupt, NotificationEvent.ESCALATE, at)
 
 
 def _extended(session: Session, body: flow.DeadlineExtended, at: datetime) -> None:
@@ -216,6 +220,7 @@ def close_interrupt(
         by=interrupt.decided_by_name,
         reason=reason,
     )
+    enqueue_end(interrupt, at)
 
 
 INTERRUPT_HANDLERS: dict[type, Callable[[Session, Any, datetime], None]] = {

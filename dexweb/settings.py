@@ -5,7 +5,7 @@ Every variable is listed in docs/install.md. A value that cannot be read stops t
 
 from pathlib import Path
 
-from environs import Env
+from environs import Env, validate
 
 from dexweb.keys import signing_key
 
@@ -23,6 +23,10 @@ DEXWEB_HTTPS = env.bool("DEXWEB_HTTPS", False)
 FORCE_SCRIPT_NAME = env.str("DEXWEB_PATH_PREFIX", "").rstrip("/") or None
 
 DEXWEB_PORT = env.int("DEXWEB_PORT", 8000)
+DEXWEB_PUBLIC_URL = env.str("DEXWEB_PUBLIC_URL", "").rstrip("/") or (
+    f"http://127.0.0.1:{DEXWEB_PORT}{FORCE_SCRIPT_NAME or ''}"
+)
+DEXWEB_WEBHOOK_ALLOW_PRIVATE = env.bool("DEXWEB_WEBHOOK_ALLOW_PRIVATE", False)
 DEXWEB_DEMO = env.bool("DEXWEB_DEMO", True)
 DEXWEB_DEMO_PASSWORD = env.str("DEXWEB_DEMO_PASSWORD", "")
 DEXWEB_TEMPORAL_ADDRESS = env.str("DEXWEB_TEMPORAL_ADDRESS", "")
@@ -117,6 +121,20 @@ AUTH_PASSWORD_VALIDATORS = [
 LOGIN_URL = "login"
 LOGIN_REDIRECT_URL = "session-list"
 LOGOUT_REDIRECT_URL = "login"
+
+EMAIL_HOST = env.str("DEXWEB_EMAIL_HOST", "")
+EMAIL_PORT = env.int("DEXWEB_EMAIL_PORT", 587)
+EMAIL_HOST_USER = env.str("DEXWEB_EMAIL_USER", "")
+EMAIL_HOST_PASSWORD = env.str("DEXWEB_EMAIL_PASSWORD", "")
+DEXWEB_EMAIL_SECURITY = env.str(
+    "DEXWEB_EMAIL_SECURITY", "starttls", validate=validate.OneOf(["starttls", "tls", "none"])
+)
+EMAIL_USE_TLS = DEXWEB_EMAIL_SECURITY == "starttls"
+EMAIL_USE_SSL = DEXWEB_EMAIL_SECURITY == "tls"
+EMAIL_TIMEOUT = 5
+DEFAULT_FROM_EMAIL = env.str("DEXWEB_EMAIL_FROM", "Dexweb <dexweb@localhost>")
+# Without a mail server nobody is promised a mail.
+EMAIL_BACKEND = f"django.core.mail.backends.{'smtp' if EMAIL_HOST else 'dummy'}.EmailBackend"
 
 LANGUAGE_CODE = "en"
 USE_I18N = False

@@ -10,7 +10,9 @@ from dexweb.metrics import Metrics
 urlpatterns = [
     path("", RedirectView.as_view(pattern_name="session-list")),
     path("", include("sessions_app.urls")),
+    path("", include("approvals_app.audit_urls")),
     path("", include("approvals_app.urls")),
+    path("account/", include("approvals_app.notify.urls")),
     path("accounts/", include("dexweb.accounts")),
     path("admin/", admin.site.urls),
     path("api/v1/", include("sessions_app.api.urls")),

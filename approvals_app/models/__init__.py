@@ -3,6 +3,13 @@
 from approvals_app.models.audit import AuditEntry, AuditHead
 from approvals_app.models.decisions import Decision
 from approvals_app.models.interrupts import Interrupt, InterruptQuerySet, Vote
+from approvals_app.models.notifications import (
+    Notification,
+    NotificationChannel,
+    NotificationDelivery,
+    NotificationEvent,
+    NotificationPreference,
+)
 from approvals_app.models.people import Delegation, PermissionKey, Principal
 
 __all__ = [
@@ -12,6 +19,11 @@ __all__ = [
     "Delegation",
     "Interrupt",
     "InterruptQuerySet",
+    "Notification",
+    "NotificationChannel",
+    "NotificationDelivery",
+    "NotificationEvent",
+    "NotificationPreference",
     "PermissionKey",
     "Principal",
     "Vote",
