@@ -4,7 +4,7 @@ import base64
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any, Generic, TypeVar
 
 from django.core.exceptions import FieldDoesNotExist, ValidationError
@@ -96,9 +96,11 @@ def _value(model: type[Model], name: str, value: Any) -> Any:
         field = model._meta.get_field(name)
     except FieldDoesNotExist:
         return min(int(value), 9)
-    if not isinstance(value, str) or "\0" in value:
+    number = isinstance(value, int) and not isinstance(value, bool)
+    if not number and (not isinstance(value, str) or "\0" in value):
         raise ValueError("not a place in this list")
     place = field.to_python(value)
     if isinstance(place, datetime) and place.tzinfo is None:
         raise ValueError("a place in time has a zone")
-    return place
+    # In UTC as the database has it: a moment at an end of the calendar may have no place there.
+    return place.astimezone(UTC) if isinstance(place, datetime) else place

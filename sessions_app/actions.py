@@ -32,6 +32,7 @@ from sessions_app.text import keepable
 
 OPERATE = "sessions_app.operate_session"
 TITLE_LENGTH = 80
+REASON_BYTES = 8 * 1024
 
 
 def actor_of(user: User) -> state.Actor:
@@ -101,7 +102,8 @@ def cancel_turn(user: User, session_id: str, reason: str, request_id: str) -> st
     """Cancel the running turn. Raises NoTurn."""
     _may_operate(user)
     session = _open_session(session_id)
-    rpc = state.CancelTurn(request_id, actor_of(user), keepable(reason))
+    reason = checked_reason(reason)
+    rpc = state.CancelTurn(request_id, actor_of(user), reason)
     answer: state.RpcAnswer = _asked(session, SessionEngine().cancel_turn, rpc)
     _record(user, session, "turn.canceled", reason, request_id)
     return answer
@@ -111,7 +113,7 @@ def stop(user: User, session_id: str, kind: str, reason: str, request_id: str) -
     """End a session: complete when its queue is done, cancel, terminate or fail (for which: why)."""
     _may_operate(user)
     session = _open_session(session_id)
-    reason = keepable(reason)
+    reason = checked_reason(reason)
     if kind in ("terminate", "fail") and not reason.strip():
         raise ReasonRequired()
     answer = _stop(user, session, kind, reason, request_id)
@@ -174,6 +176,15 @@ def check_message(text: str, limits: state.Limits) -> None:
     size = len(text.encode("utf-8", "replace"))
     if size > limits.message_bytes:
         raise TooLarge(size=size, limit=limits.message_bytes)
+
+
+def checked_reason(reason: str) -> str:
+    """``reason`` as it is kept: it goes into several events, each of which has a bound."""
+    reason = keepable(reason)
+    size = len(reason.encode("utf-8", "replace"))
+    if size > REASON_BYTES:
+        raise TooLarge(size=size, limit=REASON_BYTES)
+    return reason
 
 
 def session_id_for(agent: Agent, user: User, request_id: str) -> str:

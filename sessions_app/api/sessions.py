@@ -32,6 +32,9 @@ class SessionView(ApiView):
         except Session.DoesNotExist as error:
             raise Http404 from error
 
+    def get_object(self) -> Session:
+        return self.get_session()
+
 
 class SessionList(SessionView):
     serializer_class = serializers.SessionSerializer

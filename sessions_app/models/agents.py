@@ -11,6 +11,8 @@ from sessions_app.models.connectors import Connection
 from sessions_app.tools.durations import parse_duration
 
 MOST_ESCALATIONS = 5
+#: Effects, from what may be repeated at will to what may not at all.
+STRICTNESS = ("read", "idempotent", "write")
 
 PERMISSION_KEY = RegexValidator(
     r"^[a-z][a-z0-9_]*(\.[a-z][a-z0-9_]*)+$",
@@ -67,15 +69,22 @@ class Agent(models.Model):
     def policy_for(self, tool: str) -> "ToolPolicy":
         """The policy of ``tool`` (full name): an exact pattern wins, else the longest that matches.
 
-        Of two that are equally specific, the agent's own wins over its connection's. A tool that
-        no pattern names gets the strictest one: a write that needs ``tools.approve``.
+        Of two that are equally specific, the agent's own wins over its connection's, then the
+        stricter over the other. A tool that no pattern names gets the strictest one: a write that
+        needs ``tools.approve``.
         """
         matching = [p for p in self.policies() if fnmatch.fnmatchcase(tool, p.pattern)]
         if not matching:
             return ToolPolicy(agent=self, pattern=tool)
         return max(
             matching,
-            key=lambda p: (p.pattern == tool, len(p.pattern.rstrip("*")), p.agent_id is not None),
+            key=lambda p: (
+                p.pattern == tool,
+                len(p.pattern.rstrip("*")),
+                p.agent_id is not None,
+                p.needs_approval,
+                STRICTNESS.index(p.effect),
+            ),
         )
 
     def connection_of(self, tool: str) -> Connection | None:

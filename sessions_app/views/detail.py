@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 from django.contrib.auth.decorators import permission_required
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBadRequest
@@ -185,7 +185,7 @@ def _act(
     typed: dict[str, str],
 ) -> HttpResponse:
     """Do it, and answer with the form anew; a refusal keeps what was typed and the request's id."""
-    key = request.POST.get("request_id") or str(uuid4())
+    key = _request_id(request)
     try:
         act(key)
     except DexwebError as refusal:
@@ -197,6 +197,14 @@ def _act(
     answer = render(request, template, _base(request, session) | {"done": form})
     trigger_client_event(answer, TAKEN, {"form": form})
     return trigger_client_event(answer, "draft:taken", {"value": f"{form}:{session.id}"})
+
+
+def _request_id(request: HttpRequest) -> str:
+    """The form's own, so that sending it twice asks once; what is none of ours counts as absent."""
+    try:
+        return str(UUID(request.POST.get("request_id", "")))
+    except ValueError:
+        return str(uuid4())
 
 
 def _refused(
