@@ -102,7 +102,8 @@ def _changes(detail: dict[str, Any]) -> Iterator[Change]:
         yield Change("", _text(rest.pop("before")), _text(rest.pop("after")))
     changed = rest.pop("changes", {})
     for name, values in changed.items():
-        yield Change(_label(name), _text(values.get("before")), _text(values.get("after")))
+        # As it is written: a policy's pattern is part of it.
+        yield Change(name, _text(values.get("before")), _text(values.get("after")))
     for name, value in rest.items():
         if value not in ("", None, False, [], {}):
             yield Change(_label(name), None, _text(value))
