@@ -54,6 +54,21 @@ class TooLarge(DexwebError):
 
 
 @dataclass
+class QueueFull(DexwebError):
+    waiting: int = 0
+    code = "queue_full"
+    status = 409
+    title = "Too much is waiting already"
+
+    @property
+    def message(self) -> str:
+        return (
+            f"{self.waiting} messages wait for the agent, and more would be too much to keep. "
+            "Send this one once it has taken some."
+        )
+
+
+@dataclass
 class AgentNotFound(DexwebError):
     agent: str = ""
     code = "agent_not_found"

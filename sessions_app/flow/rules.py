@@ -5,6 +5,7 @@ The words are said once, here: the model and people read the same.
 
 from __future__ import annotations
 
+import json
 from enum import StrEnum
 
 from temporalio.exceptions import (
@@ -15,7 +16,7 @@ from temporalio.exceptions import (
     TimeoutType,
 )
 
-from sessions_app.flow.state import RpcAnswer, ToolCallPlan, ToolCallResult
+from sessions_app.flow.state import RpcAnswer, ToolCallPlan, ToolCallResult, UserMessage
 
 
 class Reach(StrEnum):
@@ -106,6 +107,17 @@ def backoff(attempt: int, base: float) -> float:
 def refuse(code: str, **details: object) -> ApplicationError:
     """An RPC's refusal as the engine carries it; `dexweb.engine.errors` makes it a typed error again."""
     return ApplicationError(code, details, type=code, non_retryable=True)
+
+
+def queue_has_room(queue: list[UserMessage], text: str, limit: int) -> bool:
+    """Whether the state stays small enough to be handed to the next run; one message always fits."""
+    waiting = sum(_size(message.text) for message in queue)
+    return not queue or waiting + _size(text) <= limit
+
+
+def _size(text: str) -> int:
+    """As the engine keeps it, where some characters take six."""
+    return len(json.dumps(text, ensure_ascii=False).encode())
 
 
 LEDGER_SIZE = 1000

@@ -235,6 +235,8 @@ class SessionFlow:
         size, limit = len(rpc.text.encode()), self._given.limits.message_bytes
         if size > limit:
             raise rules.refuse("too_large", size=size, limit=limit)
+        if not rules.queue_has_room(self._queue, rpc.text, self._given.limits.queue_bytes):
+            raise rules.refuse("queue_full", waiting=len(self._queue))
         self._locks.check("queue")
 
     @workflow.update

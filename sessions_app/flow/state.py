@@ -27,6 +27,7 @@ class Limits:
     model_calls_per_turn: int = 50
     parallel_calls: int = 16
     message_bytes: int = 64 * 1024
+    queue_bytes: int = 1024 * 1024
     schedule_to_start: float = 600.0
     model_timeout: float = 600.0
     heartbeat: float = 10.0

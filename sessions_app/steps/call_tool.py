@@ -73,7 +73,9 @@ class CallTool:
                 begun.connection, call.tool, begun.args, call.call_id, progress.tell, call.timeout
             )
         except ToolRaised as error:
-            return ToolCallResult("failed", keepable(str(error))), ""
+            whole = keepable(str(error))
+            words, cut = for_model(whole)
+            return ToolCallResult("failed", words), whole if cut else ""
         except ConnectionUnavailable as error:
             words = f"{call.tool} could not be reached: {keepable(str(error))} {rules.DID_NOT_RUN}"
             return ToolCallResult("failed", words, ran=False, retryable=True), ""
