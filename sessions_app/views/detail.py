@@ -15,6 +15,7 @@ from django.views.decorators.http import require_GET, require_POST
 from django_htmx.http import trigger_client_event
 
 from approvals_app.panel import panel_context
+from approvals_app.receipt import Receipt, receipts_of_call
 from dexweb.engine.errors import DexwebError
 from dexweb.pages import render_refusal
 from sessions_app import actions
@@ -259,13 +260,22 @@ def _main(request: HttpRequest, session: Session) -> dict[str, Any]:
 
 def _side(request: HttpRequest, session: Session, step_id: str) -> dict[str, Any]:
     panel = step_panels.panel(session, step_id, timezone.now()) if step_id else None
-    if panel is None or panel.interrupt is None:
+    if panel is None:
         return {"panel": panel}
+    if panel.interrupt is None:
+        return {"panel": panel, "receipts": _receipts(request, session, panel)}
     if not request.user.has_perm("approvals_app.view_interrupt"):
         return {"panel": replace(panel, interrupt=None)}
     # Drawn apart, since a form of this page and the approval's each speak of their own refusal.
     context = panel_context(request.user, panel.interrupt)
     return {"panel": panel, "approval": render_to_string(APPROVAL, context, request)}
+
+
+def _receipts(request: HttpRequest, session: Session, panel: Any) -> list[Receipt]:
+    """What was asked and approved for the call that this Step makes."""
+    if panel.call is None or not request.user.has_perm("approvals_app.view_interrupt"):
+        return []
+    return receipts_of_call(session.pk, panel.call.call_id)
 
 
 def _session(session_id: str) -> Session:

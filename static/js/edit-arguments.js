@@ -16,12 +16,20 @@ function start(form) {
   for (const [path, words] of JSON.parse(form.dataset.errors)) {
     errors.set(path, [...(errors.get(path) ?? []), words]);
   }
+  const settled = form.hasAttribute("data-unsettled") ? null : raw.defaultValue;
   let value;
   let timer;
+
+  /** Tells whether there is something to review, before anybody approves what stood there first. */
+  const tell = () => {
+    form.toggleAttribute("data-changed", raw.value !== settled);
+    form.dispatchEvent(new CustomEvent("edit:changed", { bubbles: true }));
+  };
 
   const changed = () => {
     raw.value = write(value);
     say("");
+    tell();
   };
 
   function draw() {
@@ -52,8 +60,10 @@ function start(form) {
   raw.addEventListener("input", () => {
     clearTimeout(timer);
     timer = setTimeout(read, PAUSE);
+    tell();
   });
   read();
+  tell();
 }
 
 function startAll() {

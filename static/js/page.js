@@ -9,4 +9,4 @@ import "./refresh.js";
 import "./live-list.js";
 import "./edit-arguments.js";
 import "./hold.js";
-import "./unfold.js";
+import "./approve-ready.js";
