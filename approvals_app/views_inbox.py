@@ -40,7 +40,7 @@ def approval_list(request: HttpRequest) -> HttpResponse:
     context = {
         "page": page,
         "interrupts": page.rows,
-        "groups": groups_of(map(_compared, page.rows)),
+        "groups": groups_of(_compared(row, filters) for row in page.rows),
         "filters": filters,
         "chips": _chips(filters, viewer),
         "states": STATES.items(),
@@ -57,9 +57,9 @@ def approval_list(request: HttpRequest) -> HttpResponse:
     return render(request, "approvals/list.html", context)
 
 
-def _compared(row: Any) -> tuple[Any, Any, str]:
-    """Only what is pending, and for the same people, can be twins."""
-    alone = row.pk if row.state != Interrupt.State.PENDING else ""
+def _compared(row: Any, filters: ApprovalFilters) -> tuple[Any, Any, str]:
+    """Twins are looked for among what is pending, and for the same people."""
+    alone = "" if filters.state == Interrupt.State.PENDING else row.pk
     return row, (row.tool, row.session.agent_id, row.rank, alone), row.args_start
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from django.db.models import Count
 from django.utils import timezone
 
-from approvals_app.models import Interrupt
+from approvals_app.models import Delegation, Interrupt
 from sessions_app.models import Session
 from sessions_app.stream.feed import KEPT_IDS, ListReader
 
@@ -62,6 +62,8 @@ class ApprovalChanges:
         self.looked = False
         self._pending: dict[str, tuple[Any, ...]] = {}
         self._by_permission: Counter[str] = Counter()
+        #: Which delegations count for what is pending; whoever hears of it reads their keys anew.
+        self.lent: frozenset[tuple[int, ...]] = frozenset()
 
     def recent(self) -> list[str]:
         return []
@@ -78,11 +80,19 @@ class ApprovalChanges:
         fields = rows.annotate(said=Count("votes")).values_list(
             "id", "revision", "deadline", "hold_by", "hold_until", "said", "permission"
         )
-        return {pk: rest for pk, *rest in fields[:PENDING_LOOKED_AT]}
+        lent: dict[str, tuple[int, ...]] = {}
+        delegations = Delegation.objects.in_force().order_by("id")
+        for key, number in delegations.values_list("key", "id"):
+            lent[key] = (*lent.get(key, ()), number)
+        return {
+            pk: (*rest, lent.get(permission, ()), permission)
+            for pk, *rest, permission in fields[:PENDING_LOOKED_AT]
+        }
 
     def apply(self, rows: dict[str, Any]) -> None:
         before, self._pending = self._pending, rows
         self._by_permission = Counter(permission for *_, permission in rows.values())
+        self.lent = frozenset(lent for *_, lent, _ in rows.values())
         first, self.looked = not self.looked, True
         changed = [pk for pk in {**before, **rows} if before.get(pk) != rows.get(pk)]
         if first or changed:

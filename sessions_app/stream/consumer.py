@@ -134,12 +134,17 @@ class ApprovalsSocket(Socket):
     async def serve(self) -> None:
         wake = asyncio.Event()
         await self.hello()
+        lent = None
         with watch_approvals(wake.set) as (reader, approvals):
             while True:
                 await wake.wait()
                 wake.clear()
                 ids, overflowed = reader.take()
                 if approvals.looked:
+                    if approvals.lent != lent:
+                        # Somebody handed a permission over, or it came to its end.
+                        lent = approvals.lent
+                        await self.admitted()
                     more = {"more": True} if overflowed else {}
                     pending = approvals.pending(self.keys)
                     await self.say("approvals", ids=ids, pending=pending, **more)
