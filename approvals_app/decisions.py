@@ -22,6 +22,7 @@ from approvals_app.models import Decision, Interrupt
 from approvals_app.rules import SEE, standing_to_decide
 from dexweb.engine.client import SessionEngine
 from dexweb.engine.errors import (
+    AlreadyVoted,
     DecisionNotAllowed,
     DexwebError,
     EngineUnavailable,
@@ -106,7 +107,9 @@ def _decide(user: User, interrupt: Interrupt, asked: Asked, request_id: str) -> 
         raise StaleInterrupt(
             interrupt_id=interrupt.pk, revision=interrupt.revision, args_hash=interrupt.args_hash
         )
-    edited = check_edited(interrupt, asked.args) if asked.args else ""
+    # Who rejects has no use for what they had begun to edit.
+    edits = asked.args and asked.verdict == Decision.Verdict.APPROVE
+    edited = check_edited(interrupt, asked.args) if edits else ""
     decision = _write(user, for_whom, interrupt, asked, edited, request_id)
     return deliver(decision)
 
@@ -154,7 +157,7 @@ def check_edited(interrupt: Interrupt, text: str) -> str:
     try:
         args = arguments.parse(text)
         args_hash = arguments.hash_of(args)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise InvalidArguments(errors=[str(error)]) from error
     call = ToolCall.objects.get(session=interrupt.session_id, call_id=interrupt.call_id)
     if not call.schema:
@@ -263,7 +266,9 @@ def _audit(user: User, interrupt: Interrupt, action: str, asked: Asked, code: st
 def _refused(decision: Decision, error: DexwebError) -> Decision:
     """Record a refusal and raise it, unless the Flow had taken this very decision before."""
     interrupt = Interrupt.objects.get(pk=decision.interrupt_id)
-    if interrupt.request_id == decision.request_id:
+    # "Already voted" is about another request of theirs: the Flow answers the same one again.
+    counted = not isinstance(error, AlreadyVoted) and _voted(decision)
+    if interrupt.request_id == decision.request_id or counted:
         _delivered(decision)
         return decision
     if not isinstance(error, RpcLockConflict | StaleInterrupt):
@@ -271,6 +276,13 @@ def _refused(decision: Decision, error: DexwebError) -> Decision:
         error = _from_rows(interrupt) or error
     _mark(decision, Decision.State.REFUSED, {"code": error.code, **error.details()})
     raise error
+
+
+def _voted(decision: Decision) -> bool:
+    """Whether the Flow has counted this decision as one vote of several."""
+    revision = decision.revision + bool(decision.edited_args)
+    votes = decision.interrupt.votes.filter(person=decision.actor, verdict=decision.verdict)
+    return votes.filter(revision=revision).exists()
 
 
 def _from_rows(interrupt: Interrupt) -> DexwebError | None:

@@ -7,6 +7,7 @@ from django.utils import timezone
 
 from approvals_app.models import Decision, Interrupt
 from approvals_app.rules import may_decide
+from sessions_app import arguments
 from sessions_app.flow.state import Approval, ToolCallPlan
 from sessions_app.models import Agent, ToolPolicy
 
@@ -14,8 +15,13 @@ from sessions_app.models import Agent, ToolPolicy
 REPETITION = (ToolPolicy.Effect.READ, ToolPolicy.Effect.IDEMPOTENT, ToolPolicy.Effect.WRITE)
 
 
-def void_reason(approval: Approval | None, plan: ToolCallPlan, agent: Agent, args_hash: str) -> str:
-    """Why the call must not run as it was allowed, in a sentence; "" when it may."""
+def void_reason(
+    approval: Approval | None, plan: ToolCallPlan, agent: Agent, args_hash: str, begun: bool = False
+) -> str:
+    """Why the call must not run as it was allowed, in a sentence; "" when it may.
+
+    With ``begun`` an earlier attempt has started: an approval stays good until then, not longer.
+    """
     if args_hash != plan.args_hash:
         return "The arguments are not the ones that were asked for."
     policy = agent.policy_for(plan.tool)
@@ -29,7 +35,7 @@ def void_reason(approval: Approval | None, plan: ToolCallPlan, agent: Agent, arg
     return (
         _stricter(policy, approval, interrupt)
         or _led_elsewhere(plan, agent, interrupt)
-        or _too_old(approval)
+        or ("" if begun else _too_old(approval, policy))
         or _no_longer_allowed(approval, interrupt)
     )
 
@@ -52,8 +58,7 @@ def _stricter(policy: ToolPolicy, approval: Approval, interrupt: Interrupt) -> s
     if not policy.needs_approval:
         return ""
     asked = interrupt.policy
-    escalated_to = {step["permission"] for step in asked.get("escalation", [])}
-    if approval.permission not in escalated_to and policy.permission != approval.permission:
+    if approval.permission not in _permissions(policy, interrupt):
         return f"Its policy asks for the permission {policy.permission} by now."
     if policy.approve_n > asked.get("approve_n", 1):
         return f"Its policy asks for {policy.approve_n} approvals by now."
@@ -61,26 +66,51 @@ def _stricter(policy: ToolPolicy, approval: Approval, interrupt: Interrupt) -> s
         return "Its policy asks for a second pair of eyes by now."
     if approval.actor is None and policy.at_deadline != ToolPolicy.AtDeadline.APPROVE:
         return "By now it does not run because nobody answered."
+    if interrupt.original_args and not policy.editable:
+        return "Its policy allows no edited arguments by now."
+    if policy.reason_on_approve and approval.actor is not None and not interrupt.reason:
+        return "Its policy asks for a reason by now."
     return ""
 
 
-def _too_old(approval: Approval) -> str:
-    if not approval.validity:
+def _permissions(policy: ToolPolicy, interrupt: Interrupt) -> set[str]:
+    """Those that an approval may stand on by the policy in force, as far as it had escalated."""
+    if not interrupt.level:
+        return {policy.permission}
+    return {step["permission"] for step in policy.escalation}
+
+
+def _too_old(approval: Approval, policy: ToolPolicy) -> str:
+    """The shorter of what was said when it was asked for and what is said now."""
+    asked = [timedelta(seconds=approval.validity)] if approval.validity else []
+    validity = min([*asked, *([policy.validity] if policy.validity else [])], default=None)
+    if validity is None or not approval.decided_at:
         return ""
     age = timezone.now() - datetime.fromisoformat(approval.decided_at)
-    if age <= timedelta(seconds=approval.validity):
+    if age <= validity:
         return ""
-    return f"It was approved more than {approval.validity:.0f} s ago, longer than it stays good."
+    limit = validity.total_seconds()
+    return f"It was approved more than {limit:g} s ago, longer than it stays good."
 
 
 def _no_longer_allowed(approval: Approval, interrupt: Interrupt) -> str:
     people = approval.approvers or ([approval.actor] if approval.actor else [])
     for actor in people:
-        said = interrupt.decisions.filter(actor=actor.id, verdict=Decision.Verdict.APPROVE)
-        if not said.exclude(state=Decision.State.REFUSED).exists():
+        if not _said_yes(actor.id, interrupt):
             # The engine alone says so: whoever reaches it could name anybody.
             return f"Here no decision of {actor.name} is recorded."
         person = get_user_model().objects.filter(pk=actor.id).first()
         if person is None or not may_decide(person, interrupt):
             return f"{actor.name} may not decide this any more."
     return ""
+
+
+def _said_yes(person: int, interrupt: Interrupt) -> bool:
+    """Whether a decision is recorded by which ``person`` approved what is to run, and not what stood
+    there before somebody edited it."""
+    said = interrupt.decisions.filter(actor=person, verdict=Decision.Verdict.APPROVE)
+    return any(
+        (arguments.hash_of(arguments.parse(row.edited_args)) if row.edited_args else row.args_hash)
+        == interrupt.args_hash
+        for row in said.exclude(state=Decision.State.REFUSED)
+    )

@@ -41,6 +41,8 @@ def _requested(session: Session, body: flow.ApprovalRequested, at: datetime) -> 
         permission=body.permission,
         args=call.args,
         args_hash=body.args_hash,
+        original_args=call.original_args,
+        edited_by_name=call.edited_by_name,
         revision=body.revision,
         why=model_step.text,
         deadline=datetime.fromisoformat(body.deadline),

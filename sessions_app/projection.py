@@ -15,6 +15,7 @@ from django.utils import timezone
 
 from approvals_app.models import Interrupt
 from approvals_app.projection import INTERRUPT_HANDLERS, close_interrupt
+from sessions_app.edit_words import edit_words
 from sessions_app.flow import rules
 from sessions_app.flow import state as flow
 from sessions_app.models import Agent, Message, Session, Step, ToolCall, Turn
@@ -277,6 +278,9 @@ def end_call(
     """Give ``call`` its outcome, once; a second one is not taken and False is returned."""
     if call.outcome:
         return False
+    if call.original_args and call.ran_hash:
+        told = edit_words(call.edited_by_name, call.original_args, call.args)
+        words = f"{told}\n{words or result}"
     call.outcome, call.words, call.result, call.ended_at = outcome, words, result, at
     call.save()
     if outcome == ToolCall.Outcome.OUTCOME_UNKNOWN:

@@ -196,14 +196,22 @@ class StaleInterrupt(DexwebError):
 
 @dataclass
 class AlreadyVoted(DexwebError):
+    """``by`` is set when another did, for the same person or as the one who is stood in for."""
+
     interrupt_id: str = ""
     verdict: str = ""
+    by: str = ""
     code = "already_voted"
     status = 409
     title = "You have voted on this"
 
     @property
     def message(self) -> str:
+        if self.by:
+            return (
+                f"{self.by} has voted to {self.verdict}, and you would decide with the same "
+                "person's permission; a person counts once."
+            )
         return f"Your vote to {self.verdict} counts already; a person counts once."
 
 

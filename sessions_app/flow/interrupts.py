@@ -76,6 +76,12 @@ class Interrupt:
     def count(self, verdict: str) -> int:
         return sum(vote.verdict == verdict for vote in self.votes.values())
 
+    def vote_of(self, rpc: ResolveInterrupt) -> ResolveInterrupt | None:
+        """The vote that the same person has cast, or a delegate of theirs: they count once."""
+        voices = {rpc.actor.id, _voice(rpc)}
+        same = (vote for vote in self.votes.values() if voices & {vote.actor.id, _voice(vote)})
+        return next(same, None)
+
     def next_alarm(self) -> datetime:
         """When something happens by itself: a reminder, the end of a hold, the deadline."""
         hold_ends = [self.hold.until] if self.hold else []
@@ -300,10 +306,13 @@ class Interrupts:
                 args_hash=interrupt.args_hash,
             )
         self.check_hold(interrupt, rpc.actor)
-        if rpc.actor.id in interrupt.votes and not rpc.edited_args:
-            vote = interrupt.votes[rpc.actor.id]
+        vote = None if rpc.edited_args else interrupt.vote_of(rpc)
+        if vote is not None:
             raise rules.refuse(
-                "already_voted", interrupt_id=interrupt.interrupt_id, verdict=vote.verdict
+                "already_voted",
+                interrupt_id=interrupt.interrupt_id,
+                verdict=vote.verdict,
+                by=vote.actor.name if vote.actor.id != rpc.actor.id else "",
             )
         return interrupt
 
@@ -359,6 +368,10 @@ class Interrupts:
         closed = [key for key, interrupt in self._all.items() if interrupt.state != "pending"]
         for key in closed[: max(0, len(self._all) - self.KEPT)]:
             del self._all[key]
+
+
+def _voice(rpc: ResolveInterrupt) -> int:
+    return (rpc.on_behalf_of or rpc.actor).id
 
 
 def approved_call(interrupt: Interrupt) -> ToolCallPlan:

@@ -62,6 +62,15 @@ def never_taken(call: ToolCallPlan) -> ToolCallResult:
     )
 
 
+def not_again(call: ToolCallPlan, void: str) -> ToolCallResult:
+    """An attempt was cut off, and by now the call may not run another time."""
+    if call.effect == "read":
+        words = f"{call.tool} was cut off, and may not be called again as it was: {void}"
+        return ToolCallResult("failed", words)
+    why = f"an attempt was cut off, and it may not be repeated by now. {void}"
+    return ToolCallResult("outcome_unknown", unknown_words(call.tool, why.rstrip(".")))
+
+
 def unknown_words(tool: str, why: str) -> str:
     return (
         f"Whether {tool} took effect is not known: {why}. It may have run. "

@@ -120,7 +120,9 @@ def begin(given: CallToolInput) -> Begun | ToolCallResult:
         agent = sources.agent_named(given.agent)
         args = arguments.parse(call.args)
         args_hash = arguments.hash_of(args)
-        void = void_reason(given.approval, plan, agent, args_hash)
+        void = void_reason(given.approval, plan, agent, args_hash, begun=bool(call.begun_attempt))
+        if void and call.begun_attempt:
+            return _ended(session, step, call, rules.not_again(plan, void), "")
         if void:
             # Of other arguments than those that were asked for, or of a call that would be repeated
             # as it may not be by now, nobody is to be asked.

@@ -144,8 +144,10 @@ class Live:
         timeout: str = "2m",
         name: str = "desk",
         pool: str = "default",
+        approval: dict[str, Any] | None = None,
     ) -> str:
         """An agent with the shop's tools, on a script (or the refund desk without one)."""
+        asks = {"permission": "refunds.approve", "risk": "high", "deadline": deadline}
         tools = {
             "shop__lookup_order": {"effect": "read", "timeout": timeout},
             "shop__search_policy": {"effect": "read"},
@@ -153,7 +155,7 @@ class Live:
             "shop__issue_refund": {
                 "effect": "write",
                 "timeout": timeout,
-                "approval": {"permission": "refunds.approve", "risk": "high", "deadline": deadline},
+                "approval": {**asks, **(approval or {})},
             },
         }
         env = {"SHOP_DB": str(self.shop), "SHOP_DELAY": delay}
@@ -195,6 +197,7 @@ class Live:
         verdict: str = "approve",
         reason: str = "",
         request_id: str = "",
+        args: str = "",
     ) -> Decision:
         return decide(
             user,
@@ -203,8 +206,20 @@ class Live:
             revision=interrupt.revision,
             args_hash=interrupt.args_hash,
             reason=reason or ("No." if verdict == "reject" else ""),
+            args=args,
             request_id=request_id or str(uuid.uuid4()),
         )
+
+    def ask_anew(self, session: Session, voided: Interrupt) -> Interrupt:
+        """The approval that is asked for after ``voided`` was not good enough to run on."""
+        fresh: Interrupt = until(
+            lambda: session.interrupts.pending().exclude(pk=voided.pk).first(),
+            f"a fresh request: {self.state(session)}",
+        )
+        voided.refresh_from_db()
+        assert voided.state == "invalidated"
+        assert self.ledger("refunds") == []
+        return fresh
 
     def idle(self, session: Session, turn: int = 1) -> Session:
         """The session once its turn has ended."""
