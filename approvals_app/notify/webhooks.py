@@ -58,6 +58,9 @@ def post(url: str, body: bytes, headers: dict[str, str]) -> None:
     try:
         connection.request("POST", path, body, headers)
         response = connection.getresponse()
+        if connection.aborted:
+            # What ends in the middle of its head looks whole.
+            raise TimeoutError
         said = _beginning(response)
     except (OSError, http.client.HTTPException, ValueError) as error:
         why = f"no answer within {TIMEOUT:.0f} s" if connection.aborted else _words(error)

@@ -20,6 +20,7 @@ EDITED = (
         for model in ("agent", "toolpolicy", "connection", "credential")
     ),
     "approvals_app.{}_permissionkey",
+    "approvals_app.{}_notificationchannel",
 )
 GROUPS: dict[str, tuple[str, ...]] = {
     "Viewers": VIEW,
@@ -29,6 +30,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
         *VIEW,
         "approvals_app.view_auditentry",
         "approvals_app.export_audit",
+        "approvals_app.view_notificationdelivery",
         *(name.format(verb) for name in EDITED for verb in ("add", "change", "delete", "view")),
     ),
 }

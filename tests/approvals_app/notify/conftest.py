@@ -84,6 +84,12 @@ def approver(db):
     return told_by_mail(build.person("ann", *build.LOOK, keys=(KEY,)))
 
 
+@pytest.fixture
+def allowed(settings):
+    """Webhooks may lead to this machine."""
+    settings.DEXWEB_WEBHOOK_ALLOW_PRIVATE = True
+
+
 def told_by_mail(user: Any, *events: str) -> Any:
     user.email = f"{user.username}@example.com"
     user.save()
