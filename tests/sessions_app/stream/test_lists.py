@@ -9,7 +9,8 @@ from django.contrib.auth.models import Group, User
 from django.test import Client
 from django.utils import timezone
 
-from approvals_app.models import Interrupt, PermissionKey
+from approvals_app.delegations import revoke
+from approvals_app.models import Delegation, Interrupt, PermissionKey
 from sessions_app.models import Session
 from sessions_app.projection import locked
 from sessions_app.stream.append import append
@@ -119,3 +120,27 @@ def test_a_list_that_changes_faster_than_it_is_read_is_told_to_load_anew() -> No
     assert reader.take() == ([], True)
     reader.add(["a"])
     assert reader.take() == (["a"], False)
+
+
+async def test_a_permission_that_is_handed_over_moves_what_is_pending_at_once(
+    session: Session, watcher: User, browser: Client
+) -> None:
+    def hand_over() -> Delegation:
+        giver = User.objects.create_user("giver")
+        give_key(giver)
+        now = timezone.now()
+        return Delegation.objects.create(
+            giver=giver, receiver=watcher, key="refunds.approve", reason="Away",
+            starts_at=now, ends_at=now + timedelta(hours=1),
+        )  # fmt: skip
+
+    def take_back(row: Delegation) -> None:
+        revoke(row.giver, row.pk)
+
+    await in_database(ask)("i-1")
+    async with listening("/ws/approvals", browser) as viewer:
+        await settled(viewer, type="approvals", ids=[], pending=0)
+        row = await in_database(hand_over)()
+        await settled(viewer, ids=["i-1"], pending=1)
+        await in_database(take_back)(row)
+        await settled(viewer, ids=["i-1"], pending=0)
