@@ -32,6 +32,7 @@ from sessions_app.tools.definitions import ToolDef
 
 OnDelta = Callable[[Literal["text", "reasoning"], str], Awaitable[None]]
 
+LONGEST_CALL_ID = 160
 _KNOWN_SETTINGS = frozenset(ModelSettings.__annotations__)
 _PROVIDER_SETTINGS = (
     "openai_",
@@ -189,7 +190,9 @@ def _args_text(part: ToolCallPart) -> str:
 
 
 def _with_own_call_ids(response: ModelResponse, history: Sequence[ModelMessage]) -> ModelResponse:
-    """The reply with a fresh id for every call whose id is empty or was used before."""
+    """The reply with a fresh id for every call whose id is empty, was used before or is unfit to
+    be kept: a cut one could be another's.
+    """
     used = {
         part.tool_call_id
         for message in history
@@ -200,11 +203,15 @@ def _with_own_call_ids(response: ModelResponse, history: Sequence[ModelMessage])
     parts = []
     for part in response.parts:
         if isinstance(part, ToolCallPart):
-            if not part.tool_call_id or part.tool_call_id in used:
+            if part.tool_call_id in used or not _fit(part.tool_call_id):
                 part = replace(part, tool_call_id=f"call_{uuid.uuid4().hex}")
             used.add(part.tool_call_id)
         parts.append(part)
     return replace(response, parts=parts)
+
+
+def _fit(call_id: str) -> bool:
+    return 0 < len(call_id) <= LONGEST_CALL_ID and call_id.isprintable()
 
 
 def _with_instructions(messages: list[ModelMessage], instructions: str) -> list[ModelMessage]:
