@@ -29,7 +29,7 @@ class BatchSerializer(StrictSerializer):
     """One verdict and one reason for up to 50 approvals."""
 
     items = NamedSerializer(many=True, allow_empty=False)
-    verdict = serializers.ChoiceField(Decision.Verdict.values)
+    verdict = serializers.ChoiceField(Decision.Verdict.choices)
     reason = serializers.CharField(max_length=2000, required=False, allow_blank=True, default="")
 
 

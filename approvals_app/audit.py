@@ -37,8 +37,12 @@ _via: ContextVar[str] = ContextVar("dexweb_audit_via", default="system")
 
 @contextmanager
 def via(surface: str) -> Iterator[None]:
-    """Entries recorded inside come from ``surface``: a key of `SURFACES`."""
-    token = _via.set(surface)
+    """Entries recorded inside come from ``surface``: a key of `SURFACES`.
+
+    What is known more exactly already, like ``api:token`` of ``api``, stays so.
+    """
+    present = _via.get()
+    token = _via.set(present if present.startswith(f"{surface}:") else surface)
     try:
         yield
     finally:

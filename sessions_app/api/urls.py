@@ -5,7 +5,7 @@ from typing import Any
 from django.urls import URLPattern, path, re_path
 
 from approvals_app import api as approvals
-from approvals_app import api_batch, api_delegations
+from approvals_app import api_audit, api_batch, api_delegations, api_holds
 from sessions_app.api import definitions, reading, sessions
 from sessions_app.api.views import UnknownAddress
 
@@ -38,6 +38,12 @@ urlpatterns = [
     *both("approvals/batch", api_batch.DecideBatch, "api-batch"),
     *both(f"{_APPROVAL}/", approvals.ApprovalDetail, "api-approval"),
     *both(f"{_APPROVAL}/decide", approvals.Decide, "api-decide"),
+    *both(f"{_APPROVAL}/hold", api_holds.Hold, "api-hold"),
+    *both(f"{_APPROVAL}/release", api_holds.Release, "api-release"),
+    *both(f"{_APPROVAL}/take-over", api_holds.TakeOver, "api-take-over"),
+    *both(f"{_APPROVAL}/extend", api_holds.Extend, "api-extend"),
+    *both(f"{_APPROVAL}/receipt", api_audit.ReceiptView, "api-receipt"),
+    *both("audit/", api_audit.AuditList, "api-audit"),
     *both("delegations/", api_delegations.DelegationList, "api-delegations"),
     *both(
         "delegations/<int:delegation_id>/revoke",

@@ -189,7 +189,9 @@ def test_a_rejection_needs_a_reason(client):
         ({"args_hash": "short"}, "args_hash"),
         ({"actor": "bob"}, "actor"),
         ({"user_id": 1}, "user_id"),
-        ({"args": {"amount": 1}}, "args"),
+        ({"args": [1]}, "args"),
+        ({"args": {"amount": 1}, "args_json": "{}"}, "args_json"),
+        ({"args_json": {"amount": 1}}, "args_json"),
     ],
 )
 def test_a_decision_that_does_not_fit_is_refused_by_field(client, change, field):

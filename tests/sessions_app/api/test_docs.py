@@ -39,7 +39,7 @@ def test_the_documentation_names_every_address_and_every_code(settings):
     for route in (
         pattern.pattern._route for pattern in urlpatterns if getattr(pattern, "name", None)
     ):
-        said = re.sub(r"<(?:slug|str):(\w+)>", "<id>", route).replace(
+        said = re.sub(r"<(?:slug|str|int):(\w+)>", "<id>", route).replace(
             "steps/<id>", "steps/<step id>"
         )
         assert said in page, route
