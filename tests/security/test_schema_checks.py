@@ -47,7 +47,7 @@ def test_a_check_that_would_run_away_is_ended_and_the_call_does_not_run(what, mo
     began = time.monotonic()
     [error] = validate_args(schema, args)
     assert "takes too long" in error
-    assert time.monotonic() - began < 15
+    assert time.monotonic() - began < 60
 
 
 def test_an_honest_pattern_still_says_what_is_wrong():
@@ -63,8 +63,9 @@ def test_exact_numbers_are_checked_beside_a_pattern():
 
 
 def test_a_name_that_is_given_twice_among_very_many_is_found_in_time():
-    names = ", ".join(f'"n{n}": 1' for n in range(9000))
+    names = ", ".join(f'"n{n}": 1' for n in range(60_000))
     began = time.monotonic()
-    with pytest.raises(ValueError, match="n8999"):
-        arguments.parse(f'{{{names}, "n8999": 2}}')
-    assert time.monotonic() - began < 0.5
+    with pytest.raises(ValueError, match="n59999"):
+        arguments.parse(f'{{{names}, "n59999": 2}}')
+    # Looked for pair by pair it would take many minutes.
+    assert time.monotonic() - began < 20
