@@ -6,6 +6,7 @@ from django.contrib import admin
 from django.http import HttpRequest
 
 from sessions_app.admin.json_field import JSONBox
+from sessions_app.admin.policies import ToolPolicyInline
 from sessions_app.admin.revision import RevisionAdmin, RevisionForm
 from sessions_app.models import Connection, Credential
 
@@ -39,6 +40,8 @@ class ConnectionForm(RevisionForm):
 @admin.register(Connection)
 class ConnectionAdmin(RevisionAdmin):
     form = ConnectionForm
+    inlines = [ToolPolicyInline]
+    audited_parts = ("tools",)
     audited_parts = ("tools",)
     list_display = ["name", "transport", "credential", "enabled", "revision"]
     list_filter = ["transport", "enabled"]

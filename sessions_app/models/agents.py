@@ -56,15 +56,7 @@ class Agent(models.Model):
 
     def policies(self) -> "list[ToolPolicy]":
         """Its own and those of its connections; of two for one pattern, its own."""
-        own = list(self.tools.all())
-        taken = {policy.pattern for policy in own}
-        lent = [
-            policy
-            for connection in self.connections.all()
-            for policy in connection.tools.all()
-            if policy.pattern not in taken and policy.pattern.startswith(connection.prefix)
-        ]
-        return own + lent
+        return with_lent(list(self.tools.all()), list(self.connections.all()))
 
     def policy_for(self, tool: str) -> "ToolPolicy":
         """The policy of ``tool`` (full name): an exact pattern wins, else the longest that matches.
@@ -73,19 +65,7 @@ class Agent(models.Model):
         stricter over the other. A tool that no pattern names gets the strictest one: a write that
         needs ``tools.approve``.
         """
-        matching = [p for p in self.policies() if fnmatch.fnmatchcase(tool, p.pattern)]
-        if not matching:
-            return ToolPolicy(agent=self, pattern=tool)
-        return max(
-            matching,
-            key=lambda p: (
-                p.pattern == tool,
-                len(p.pattern.rstrip("*")),
-                p.agent_id is not None,
-                p.needs_approval,
-                STRICTNESS.index(p.effect),
-            ),
-        )
+        return most_specific(self.policies(), tool) or ToolPolicy(agent=self, pattern=tool)
 
     def connection_of(self, tool: str) -> Connection | None:
         """The enabled connection that ``tool`` (full name) comes from."""
@@ -97,6 +77,34 @@ class Agent(models.Model):
         """What stands for the program or server that ``tool`` comes from; "" when it has none."""
         connection = self.connection_of(tool)
         return connection.stamp() if connection else ""
+
+
+def with_lent(own: "list[ToolPolicy]", connections: list[Connection]) -> "list[ToolPolicy]":
+    """An agent's ``own`` policies, and those of its ``connections`` for other patterns."""
+    taken = {policy.pattern for policy in own}
+    lent = [
+        policy
+        for connection in connections
+        for policy in connection.tools.all()
+        if policy.pattern not in taken and policy.pattern.startswith(connection.prefix)
+    ]
+    return own + lent
+
+
+def most_specific(policies: "list[ToolPolicy]", tool: str) -> "ToolPolicy | None":
+    """The one that holds for ``tool``; None when none names it. See `Agent.policy_for`."""
+    matching = [p for p in policies if fnmatch.fnmatchcase(tool, p.pattern)]
+    return max(
+        matching,
+        key=lambda p: (
+            p.pattern == tool,
+            len(p.pattern.rstrip("*")),
+            p.agent_id is not None or p.connection_id is None,
+            p.needs_approval,
+            STRICTNESS.index(p.effect),
+        ),
+        default=None,
+    )
 
 
 class ToolPolicy(models.Model):

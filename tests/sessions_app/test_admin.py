@@ -1,11 +1,13 @@
 """The admin pages: secrets go in only, and nobody overwrites what another has saved."""
 
 import re
+from datetime import timedelta
 
 import pytest
 from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import Group, User
 from django.urls import reverse
+from django.utils import timezone
 from rest_framework.authtoken.models import Token
 
 from approvals_app.models import PermissionKey
@@ -246,24 +248,79 @@ def test_a_form_without_its_revision_is_refused(client):
     assert Agent.objects.get().title == ""
 
 
-def test_a_changed_policy_is_a_change_of_its_agent(client):
-    agent = build.agent()
-    policy = ToolPolicy.objects.create(agent=agent, pattern="shop__*")
-    url = address(agent)
-    sent = {
-        **fields_of(client, url),
+def one_policy(policy):
+    """The inline of the page with ``policy`` in it, as a browser sends it; it asks nobody."""
+    owner = "agent" if policy.agent_id else "connection"
+    return {
         "tools-TOTAL_FORMS": "1",
-        "tools-INITIAL_FORMS": "1",
-        "tools-0-id": policy.pk,
-        "tools-0-agent": agent.pk,
-        "tools-0-pattern": "shop__*",
-        "tools-0-effect": "read",
+        "tools-INITIAL_FORMS": "1" if policy.pk else "0",
+        "tools-0-id": policy.pk or "",
+        f"tools-0-{owner}": policy.agent_id or policy.connection_id,
+        "tools-0-pattern": policy.pattern,
+        "tools-0-effect": "write",
         "tools-0-permission": "tools.approve",
         "tools-0-risk": "low",
         "tools-0-deadline": "00:30:00",
         "tools-0-at_deadline": "reject",
+        "tools-0-approve_n": "1",
+        "tools-0-deny_m": "1",
+        "tools-0-reminders": "[]",
+        "tools-0-escalation": "",
         "tools-0-timeout": "00:02:00",
     }
+
+
+def test_a_preview_says_what_policies_would_have_asked_and_stores_nothing(client):
+    agent = build.agent()
+    policy = ToolPolicy.objects.create(agent=agent, pattern="shop__*", effect="read")
+    session = build.session()
+    for n, tool in enumerate(["shop__refund", "shop__refund", "shop__look", "mail__send"]):
+        build.call(session, f"c-{n}", "{}", tool=tool, requested_at=timezone.now())
+    build.call(session, "old", "{}", requested_at=timezone.now() - timedelta(days=8))
+    page = client.get(address(agent))
+    assert f'formaction="/admin/sessions_app/agent/{agent.pk}/preview/"' in text(page)
+
+    sent = {**fields_of(client, address(agent)), **one_policy(policy), "title": "Half typed"}
+    url = f"/admin/sessions_app/agent/{agent.pk}/preview/"
+    shown = client.post(url, sent)
+    said = " ".join(text(shown).split())
+    assert "1 tool would have asked in the last 7 days, 1 time (now: 4)" in said
+    assert "Half typed" in said
+    assert f'action="{address(agent)}"' in said
+    policy.refresh_from_db()
+    agent.refresh_from_db()
+    assert (policy.needs_approval, agent.title, agent.revision) == (True, "", 1)
+
+    faulty = client.post(url, {**sent, "tools-0-approve_n": "0"})
+    assert "would have asked" not in text(faulty)
+    assert "greater than or equal to 1" in text(faulty)
+    assert client.get(url).status_code == 302
+
+
+def test_a_preview_is_for_those_who_may_edit(client):
+    agent = build.agent()
+    client.force_login(build.person("ann", "view_agent"))
+    User.objects.update(is_staff=True)
+    answer = client.post(f"/admin/sessions_app/agent/{agent.pk}/preview/", {})
+    assert answer.status_code == 403
+
+
+def test_a_connection_has_policies_of_its_own_tools_only(client):
+    shop = Connection.objects.create(name="shop", command=["python"])
+    other = ToolPolicy(connection=shop, pattern="mail__*")
+    sent = {**fields_of(client, address(shop)), **one_policy(other)}
+    assert "begins with shop__" in text(client.post(address(shop), sent))
+    client.post(address(shop), {**sent, "tools-0-pattern": "shop__*"})
+    assert shop.tools.get().pattern == "shop__*"
+    shop.refresh_from_db()
+    assert shop.revision == 2
+
+
+def test_a_changed_policy_is_a_change_of_its_agent(client):
+    agent = build.agent()
+    policy = ToolPolicy.objects.create(agent=agent, pattern="shop__*")
+    url = address(agent)
+    sent = {**fields_of(client, url), **one_policy(policy), "tools-0-effect": "read"}
     client.post(url, sent)
     policy.refresh_from_db()
     agent.refresh_from_db()
@@ -325,10 +382,8 @@ def test_a_text_that_is_no_json_is_kept_and_its_fault_is_placed(client):
 
 
 def test_a_connection_is_made_with_empty_boxes_left_empty(client):
-    client.post(
-        "/admin/sessions_app/connection/add/",
-        {"name": "shop", "transport": "stdio", "command": '["python"]', "env": "", "headers": ""},
-    )
+    sent = {"name": "shop", "transport": "stdio", "command": '["python"]', "env": "", "headers": ""}
+    client.post("/admin/sessions_app/connection/add/", {**sent, **no_inlines()})
     stored = Connection.objects.get()
     assert (stored.command, stored.env, stored.headers) == (["python"], {}, {})
 
