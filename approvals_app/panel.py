@@ -169,7 +169,7 @@ def _edits(
     seen: Seen, interrupt: Interrupt, typed: Typed, refusal: DexwebError | None
 ) -> dict[str, Any]:
     """What somebody changed before, and the form to change it now."""
-    schema = seen.known.call.schema if seen.known.call else None
+    schema = seen.known.call.schema if seen.known.call else {}
     may = bool(interrupt.policy.get("editable") and schema)
     edit = None
     if may and seen.open and seen.stands.may and not seen.votes.mine:

@@ -38,9 +38,11 @@ function swap(panel, next) {
   const kept = panel.querySelector("[data-keep]");
   const place = kept && next.querySelector(`[data-keep="${CSS.escape(kept.dataset.keep)}"]`);
   if (!place) carryOver(panel, next);
+  const scrolled = panel.querySelector(".ask-decide")?.scrollTop;
   panel.replaceWith(next);
   window.htmx?.process(next);
   place?.replaceWith(kept);
+  if (scrolled) next.querySelector(".ask-decide").scrollTop = scrolled;
   if (focused) refocus(focused, selected, next);
   say(next.dataset.announce);
   watch();
