@@ -6,6 +6,7 @@ from django import forms
 from django.db.models import QuerySet
 
 from approvals_app.models import NotificationChannel
+from approvals_app.models.notifications import every_event
 from approvals_app.notify import webhooks
 from approvals_app.notify.errors import AddressRefused
 from approvals_app.notify.forms import EventsField
@@ -18,7 +19,7 @@ Kind = NotificationChannel.Kind
 class ChannelForm(RevisionForm):
     """Address and secret go in and never come out."""
 
-    events = EventsField()
+    events = EventsField(initial=every_event)
     new_url = forms.CharField(
         label="Webhook address",
         required=False,

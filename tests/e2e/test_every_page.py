@@ -12,6 +12,8 @@ ADMIN = (
     "sessions_app/session",
     "approvals_app/interrupt",
     "approvals_app/permissionkey",
+    "approvals_app/notificationchannel",
+    "approvals_app/notificationdelivery",
     "auth/user",
     "auth/group",
 )
@@ -26,7 +28,13 @@ def test_no_page_for_people_makes_the_browser_complain(visit, site):
         expect(page.locator("#work")).to_have_attribute("data-tab", tab)
     page.locator("#step-RunModel-1").click()
     expect(page.locator("#side-panel h3").first).to_be_visible()
-    for address in ("/sessions/", "/sessions/?status=running&q=a", "/sessions/new/", "/agents/"):
+    for address in (
+        "/sessions/",
+        "/sessions/?status=running&q=a",
+        "/sessions/new/",
+        "/agents/",
+        "/account/notifications/",
+    ):
         page.goto(address)
     for address in (approval, "/approvals/", "/approvals/?state=all", "/approvals/nothing/"):
         page.goto(address)

@@ -104,6 +104,12 @@ def test_a_channels_address_and_secret_go_in_and_never_come_out(client, root):
     assert "hooks.example.com" in client.get(ADMIN).content.decode()
 
 
+def test_a_new_channel_is_told_of_everything_unless_events_are_taken_off(client, root):
+    assert client.get(f"{ADMIN}add/").content.count(b'name="events"') == 6
+    boxes = client.get(f"{ADMIN}add/").content.decode().split('name="events"')[1:]
+    assert all("checked" in box.partition(">")[0] for box in boxes)
+
+
 def test_saving_without_typing_them_again_keeps_address_and_secret(client, root):
     client.post(f"{ADMIN}add/", form())
     row = NotificationChannel.objects.get()
