@@ -1,10 +1,10 @@
-// The review of several approvals: how many are ticked, and what was decided is selected no more.
+// The review of several approvals: how many are ticked, and what was sent is selected no more.
 const KEPT = "dexweb-batch";
 
 const form = document.querySelector("[data-batch]");
 if (form) start(form);
 const results = document.querySelector("[data-batch-results]");
-if (results) forget([...results.querySelectorAll("[data-ok]")].map((line) => line.dataset.id));
+if (results) forget([...results.querySelectorAll("[data-id]")].map((line) => line.dataset.id));
 
 function start(form) {
   const boxes = [...form.querySelectorAll("[data-batch-in]")];

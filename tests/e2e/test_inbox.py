@@ -1,0 +1,85 @@
+"""The inbox in the browser: lines that stay where they are, several decided together, by key and thumb."""
+
+import re
+
+import pytest
+from playwright.sync_api import Page, expect
+
+pytestmark = pytest.mark.e2e
+
+
+def twins(visit, site, count: int, name: str = "demo", **options) -> Page:
+    """``count`` approvals of the clerk, all alike, and the inbox that shows nothing else."""
+    for _ in range(count):
+        session = visit("demo", site.start("clerk"))
+        expect(session.locator("form.decide")).to_be_visible()
+    page = visit(name, "/approvals/?agent=clerk&mine=1", **options)
+    expect(page.locator(".twins-head")).to_contain_text("× store__issue_refund")
+    return page
+
+
+def test_a_batch_tells_of_the_one_that_somebody_else_decided_meanwhile(visit, site):
+    demo = twins(visit, site, 2)
+    head = demo.locator(".twins-head")
+    head.get_by_role("button", name="Select all").click()
+    lines = demo.locator("[data-pick]:checked")
+    count = lines.count()
+    first = lines.first.get_attribute("value")
+    demo.get_by_role("button", name=f"Review {count}").click()
+    expect(demo.locator(".batch-item")).to_have_count(count)
+    expect(demo.locator(".batch-item .args").first).to_contain_text("A-1120")
+
+    ada = visit("ada", f"/approvals/{first}/")
+    ada.get_by_role("button", name=re.compile("^Approve")).click()
+    expect(ada.locator(".outcome-words")).to_have_text("ada approved it.")
+
+    demo.get_by_role("button", name=re.compile("^Approve")).click()
+    refused = demo.locator(f".result[data-id='{first}']")
+    expect(refused).to_contain_text("Refused")
+    expect(refused).to_contain_text("already approved by ada")
+    expect(demo.locator(".result[data-ok]")).to_have_count(count - 1)
+    demo.get_by_role("link", name="Back to the inbox").click()
+    expect(demo.get_by_role("button", name="Review selected")).to_be_disabled()
+
+
+def test_by_key_a_line_is_selected_and_opened_and_never_decided_from_the_list(visit, site):
+    page = twins(visit, site, 2)
+    page.keyboard.press("j")
+    page.keyboard.press("o")
+    expect(page.locator("[data-pick]").first).to_be_visible()
+    page.keyboard.press("j")
+    page.keyboard.press("x")
+    expect(page.get_by_role("button", name="Review 1")).to_be_enabled()
+    page.reload()
+    expect(page.get_by_role("button", name="Review 1")).to_be_enabled()
+    page.keyboard.press("j")
+    page.keyboard.press("o")
+    page.keyboard.press("j")
+    page.keyboard.press("a")
+    page.wait_for_url(re.compile(r"/approvals/[^/?]+/$"))
+    expect(page.get_by_role("button", name=re.compile("^Approve"))).to_be_visible()
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+def test_with_one_thumb_several_are_reviewed_and_nothing_is_wider_than_the_phone(visit, site, dark):
+    page = twins(visit, site, 2, phone=True, dark=dark)
+    page.get_by_role("button", name="Select all").tap()
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    page.get_by_role("button", name=re.compile("^Review")).tap()
+    expect(page.get_by_role("button", name=re.compile("^Reject"))).to_be_in_viewport()
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    page.goto("/delegations/")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+
+
+def test_a_line_that_changes_stays_where_it_is_and_keeps_its_tick(visit, site):
+    page = twins(visit, site, 2)
+    page.locator(".twins-fold").click()
+    row = page.locator("[data-row]:has([data-pick])").first
+    row.locator("[data-pick]").check()
+    name = row.get_attribute("data-row")
+    ada = visit("ada", f"/approvals/{name}/")
+    ada.get_by_role("button", name=re.compile("on it", re.IGNORECASE)).first.click()
+    held = page.locator(f"[data-row='{name}']")
+    expect(held).to_contain_text("ada is looking at it")
+    expect(held.locator("[data-pick]")).to_be_checked()
