@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.urls import reverse
+from django.utils import timezone
+from django.utils.dateparse import parse_datetime
 
 from approvals_app.audit import SURFACES
 from approvals_app.models import AuditEntry
@@ -122,7 +124,18 @@ def _text(value: Any) -> str:
         return ", ".join(map(_text, value))
     if isinstance(value, dict):
         return "; ".join(f"{_label(str(name))}: {_text(item)}" for name, item in value.items())
-    return str(value)
+    return _moment(str(value))
+
+
+def _moment(text: str) -> str:
+    """A moment to the second, its zone named; another text as it is."""
+    try:
+        moment = parse_datetime(text)
+    except ValueError:
+        return text
+    if moment is None or moment.tzinfo is None:
+        return text
+    return timezone.localtime(moment).strftime("%Y-%m-%d %H:%M:%S %Z")
 
 
 def _address(subject: str) -> str:
