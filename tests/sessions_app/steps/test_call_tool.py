@@ -1,9 +1,11 @@
 """What is checked once more at the moment a call is to run, and what a refusal there says."""
 
 from dataclasses import asdict
+from datetime import timedelta
 
 import pytest
 from django.contrib.auth.models import User
+from django.utils import timezone
 
 from approvals_app.models import Decision
 from sessions_app.flow.state import (
@@ -59,6 +61,7 @@ class Desk:
         )
         self.effect = "write"
         self.by_nobody = False
+        self.decided_at, self.validity = "", 0.0
         self.ask()
 
     def ask(self, policy=None):
@@ -72,7 +75,9 @@ class Desk:
         hashed = self.interrupt.args_hash
         plan = ToolCallPlan("c-1", TOOL, self.effect, hashed, 60.0, asked if approved else None)
         actor = None if self.by_nobody else Actor(self.ann.pk, "ann")
-        approval = Approval("i-1", actor, "", "refunds.approve")
+        approval = Approval(
+            "i-1", actor, self.decided_at, "refunds.approve", validity=self.validity
+        )
         context = StepContext(self.session.pk, self.step.step_id, 1, 1)
         given = CallToolInput(
             context, self.agent.name, plan, approval if approved else None, last_attempt=True
@@ -142,6 +147,32 @@ def test_what_made_the_approval_valid_is_checked_again_and_named(desk, change, n
     assert (desk.call.outcome, desk.call.begun_attempt) == ("", 0)
     [event] = desk.session.events.filter(type="tool.invalidated")
     assert (event.payload["call_id"], event.payload["words"]) == ("c-1", answer.words)
+
+
+@pytest.mark.parametrize(("asked", "by_now"), [(60.0, None), (0, timedelta(seconds=60))])
+def test_an_approval_that_is_too_old_when_the_tool_would_start_is_asked_for_anew(
+    desk, asked, by_now
+):
+    desk.agent.tools.update(validity=by_now)
+    desk.validity = asked
+    desk.decided_at = (timezone.now() - timedelta(seconds=61)).isoformat()
+    answer = desk.begin()
+    assert (answer.outcome, answer.ran) == ("invalidated", False)
+    assert "more than 60 s ago" in answer.words
+    assert answer.ask_again.permission == "refunds.approve"
+    assert desk.interrupt.state == "invalidated"
+
+
+def test_an_attempt_that_was_cut_off_is_never_said_not_to_have_run(desk):
+    """The approval is void by the time of the second attempt, but the first may have acted."""
+    desk.agent.tools.update(effect="idempotent")
+    desk.effect = "idempotent"
+    assert isinstance(desk.begin(), Begun)
+    take_the_key_away(desk)
+    again = desk.begin()
+    assert again.outcome == "outcome_unknown"
+    assert "ann may not decide this any more" in again.words
+    assert "It may have run" in again.words
 
 
 def test_an_approval_of_another_call_is_none(desk):
