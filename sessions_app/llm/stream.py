@@ -29,6 +29,7 @@ from sessions_app.llm.factory import secret_of
 from sessions_app.llm.failures import ModelFailed, classify
 from sessions_app.llm.history import joined, response_json
 from sessions_app.tools.definitions import ToolDef
+from sessions_app.tools.redaction import redact
 
 OnDelta = Callable[[Literal["text", "reasoning"], str], Awaitable[None]]
 
@@ -126,7 +127,7 @@ async def _streamed(
     async with model, stream as events:
         async for kind, piece in _pieces(aiter(events)):
             try:
-                await on_delta(kind, piece)
+                await on_delta(kind, redact(piece, secret_of(model)))
             except Exception as error:
                 raise _ListenerFailed(error) from error
         response = events.get()
@@ -151,18 +152,20 @@ async def _pieces(
 
 
 def _reply(response: ModelResponse, model: Model) -> ModelReply:
+    """What is kept of a response. A model that repeats the key it was called with is not quoted."""
+    key = secret_of(model)
     calls = tuple(
-        RequestedCall(part.tool_call_id, part.tool_name, _args_text(part))
+        RequestedCall(part.tool_call_id, part.tool_name, redact(_args_text(part), key))
         for part in response.parts
         if isinstance(part, ToolCallPart)
     )
     return ModelReply(
-        text="".join(part.content for part in response.parts if isinstance(part, TextPart)),
-        reasoning="\n\n".join(
-            part.content for part in response.parts if isinstance(part, ThinkingPart)
+        text=redact("".join(p.content for p in response.parts if isinstance(p, TextPart)), key),
+        reasoning=redact(
+            "\n\n".join(p.content for p in response.parts if isinstance(p, ThinkingPart)), key
         ),
         calls=calls,
-        response_json=response_json(response),
+        response_json=redact(response_json(response), key),
         model_name=response.model_name or model.model_name,
         input_tokens=response.usage.input_tokens or 0,
         output_tokens=response.usage.output_tokens or 0,

@@ -56,13 +56,28 @@ class CallTool:
     @activity.defn(name=CALL_TOOL)
     async def run(self, given: CallToolInput) -> ToolCallResult:
         async with heartbeats():
-            begun = await in_database(begin)(given)
+            changed = await self._tool_changed(given) if given.approval else False
+            begun = await in_database(begin)(given, changed)
             if isinstance(begun, ToolCallResult):
                 return begun
             result, whole = await self._call(given, begun)
             if result.retryable and not given.last_attempt:
                 return result
             return await in_database(end)(given, result, whole)
+
+    async def _tool_changed(self, given: CallToolInput) -> bool:
+        """Whether the tool is another one by now than the one whose call was approved."""
+        asked = await in_database(as_asked)(given)
+        if asked is None:
+            return False
+        connection, schema = asked
+        try:
+            tools = await self._pool.list_tools(connection)
+        except ConnectionUnavailable:
+            # Then it does not run either, and the call itself says why.
+            return False
+        now = [dict(tool.schema) for tool in tools if tool.name == given.call.tool]
+        return now != [schema]
 
     async def _call(self, given: CallToolInput, begun: Begun) -> tuple[ToolCallResult, str]:
         """(how the attempt ended, the whole result for people)."""
@@ -104,7 +119,17 @@ def cut_off(effect: str, tool: str, why: str, last: bool) -> ToolCallResult:
     return ToolCallResult("failed", f"{tool} was cut off: {why}.", retryable=not last)
 
 
-def begin(given: CallToolInput) -> Begun | ToolCallResult:
+def as_asked(given: CallToolInput) -> tuple[ConnectionSpec, dict[str, Any]] | None:
+    """The tool's connection, and its schema when a person was asked; None where either is not known."""
+    call = ToolCall.objects.get(session=given.step.session_id, call_id=given.call.call_id)
+    try:
+        connection = sources.connection_of(sources.agent_named(given.agent), given.call.tool)
+    except ConnectionUnavailable:
+        return None
+    return (connection, call.schema) if connection and call.schema else None
+
+
+def begin(given: CallToolInput, tool_changed: bool = False) -> Begun | ToolCallResult:
     """Record the start, check once more that it may run, and mark the attempt as begun."""
     context, plan = given.step, given.call
     with recording(context.session_id, context.facts) as session:
@@ -118,6 +143,13 @@ def begin(given: CallToolInput) -> Begun | ToolCallResult:
             result = ToolCallResult("outcome_unknown", rules.unknown_words(plan.tool, why))
             return _ended(session, step, call, result, "")
         agent = sources.agent_named(given.agent)
+        if not agent.enabled and not call.begun_attempt:
+            words = f"The agent {agent.name} is disabled. {rules.DID_NOT_RUN}"
+            return _ended(session, step, call, ToolCallResult("failed", words, ran=False), "")
+        if tool_changed and not call.begun_attempt:
+            # Of a call that was made for another tool, nobody is to be asked again.
+            void = f"{plan.tool} was changed by its server since this was asked."
+            return _invalidated(session, step, call, given.approval, void, ask_again=None)
         args = arguments.parse(call.args)
         args_hash = arguments.hash_of(args)
         void = void_reason(given.approval, plan, agent, args_hash, begun=bool(call.begun_attempt))

@@ -124,6 +124,8 @@ def begin(given: RunModelInput) -> ModelCall | RunModelResult:
             context.step_id,
             context.attempt,
         )
+    if not agent.enabled:
+        raise ModelUnavailable(f"The agent {agent.name} is disabled.")
     index = int(context.step_id.rpartition("-")[2]) - 1
     return ModelCall(
         agent=agent,

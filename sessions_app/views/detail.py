@@ -11,7 +11,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.template.loader import render_to_string
 from django.urls import reverse
 from django.utils import timezone
-from django.views.decorators.http import require_GET, require_POST
+from django.views.decorators.http import require_POST, require_safe
 from django_htmx.http import trigger_client_event
 
 from approvals_app.panel import panel_context
@@ -41,7 +41,7 @@ reading = permission_required("sessions_app.view_session", raise_exception=True)
 operating = permission_required("sessions_app.operate_session", raise_exception=True)
 
 
-@require_GET
+@require_safe
 @reading
 def session_page(request: HttpRequest, session_id: str) -> HttpResponse:
     """The whole page; with `fragment` only what the open tab shows (main), or the composer."""
@@ -54,14 +54,14 @@ def session_page(request: HttpRequest, session_id: str) -> HttpResponse:
     return render(request, "sessions/detail.html", _page(request, session))
 
 
-@require_GET
+@require_safe
 @reading
 def head(request: HttpRequest, session_id: str) -> HttpResponse:
     session = _session(session_id)
     return render(request, "sessions/_head.html", _base(request, session))
 
 
-@require_GET
+@require_safe
 @reading
 def graph(request: HttpRequest, session_id: str) -> HttpResponse:
     """`part=key` draws one part, `before=turn` lists earlier turns; else the newest is drawn."""
@@ -79,7 +79,7 @@ def graph(request: HttpRequest, session_id: str) -> HttpResponse:
     return render(request, "sessions/_graph.html", {"session": session, "strip": strip})
 
 
-@require_GET
+@require_safe
 @reading
 def conversation(request: HttpRequest, session_id: str) -> HttpResponse:
     """`before=turn`: earlier turns; `since=turn`: that one and later; `turn=n`: all of one turn."""
@@ -95,7 +95,7 @@ def conversation(request: HttpRequest, session_id: str) -> HttpResponse:
     return render(request, "sessions/_conversation.html", context)
 
 
-@require_GET
+@require_safe
 @reading
 def events(request: HttpRequest, session_id: str) -> HttpResponse:
     """`before`: older ones; `after`: newer; `type`: one family; `seq`: all of one event, raw."""
@@ -111,7 +111,7 @@ def events(request: HttpRequest, session_id: str) -> HttpResponse:
     return render(request, "sessions/_events.html", {"session": session, "page": page})
 
 
-@require_GET
+@require_safe
 @reading
 def step(request: HttpRequest, session_id: str, step_id: str) -> HttpResponse:
     """The panel at the side for one Step; for an approval, what is to be decided or was."""
@@ -123,7 +123,7 @@ def step(request: HttpRequest, session_id: str, step_id: str) -> HttpResponse:
     return render(request, "sessions/_side.html", base | side)
 
 
-@require_GET
+@require_safe
 @reading
 def step_raw(request: HttpRequest, session_id: str, step_id: str) -> HttpResponse:
     """One value of a Step in full: `what` is args, result, words, text, reasoning or response."""

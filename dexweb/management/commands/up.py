@@ -1,6 +1,7 @@
 """``manage.py up``: engine, worker and web server in one process tree, ready for a first look."""
 
 import http.client
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,8 @@ class Command(BaseCommand):
     requires_system_checks: list[str] = []
 
     def handle(self, *args: Any, **options: Any) -> None:
+        # Databases and logs hold what people and agents said: nobody else's to read.
+        os.umask(0o077)
         supervisor.stop_signals_interrupt()
         tree = supervisor.Supervisor(self.say)
         try:

@@ -1,6 +1,7 @@
 """``manage.py worker``: run Steps until told to stop."""
 
 import asyncio
+import os
 import signal
 from typing import Any
 
@@ -20,6 +21,7 @@ class Command(BaseCommand):
         parser.add_argument("--slots", type=int, default=50, help="Steps at once")
 
     def handle(self, *args: Any, pool: str, slots: int, **options: Any) -> None:
+        os.umask(0o077)
         asyncio.run(self._serve(pool, slots))
 
     async def _serve(self, pool: str, slots: int) -> None:
