@@ -31,7 +31,11 @@ def prepare() -> list[str]:
     """Address what is news, and return the ids of deliveries to try now: `BATCH` at most."""
     unspread = Notification.objects.filter(spread_at__isnull=True)
     for notification in unspread.select_related("interrupt__session").order_by("id")[:BATCH]:
-        rules.spread(notification)
+        try:
+            rules.spread(notification)
+        except Exception:
+            # It stays for the next look; what others are to be told doesn't wait for it.
+            log.exception("notification %s could not be addressed", notification.pk)
     return [
         str(pk) for pk in NotificationDelivery.objects.due().values_list("pk", flat=True)[:BATCH]
     ]

@@ -15,7 +15,7 @@ from django.conf import settings as project
 from django.core import mail
 from django.utils import timezone
 
-from approvals_app.models import NotificationDelivery
+from approvals_app.models import Notification, NotificationDelivery
 from approvals_app.notify import outbox, webhooks
 from approvals_app.notify.errors import AddressRefused, NotDelivered
 from tests.approvals_app.notify.conftest import channel, deliveries
@@ -318,6 +318,17 @@ def test_mail_goes_through_whatever_backend_django_has(news, settings, tmp_path)
     outbox.sweep()
     [written] = tmp_path.iterdir()
     assert "Subject: [Dexweb] Approval asked for: shop__issue_refund" in written.read_text()
+
+
+def test_one_that_cannot_be_addressed_holds_up_no_other(news, receiver, allowed):
+    channel("webhook", url=receiver.url, secret=SECRET)
+    for name in ("apr-1", "apr-2"):
+        news.ask(name)
+    broken = Notification.objects.get(interrupt="apr-1")
+    broken.said = {}
+    broken.save()
+    outbox.sweep()
+    assert [body["approval"]["id"] for body in receiver.bodies()] == ["apr-2"]
 
 
 def test_what_is_old_is_forgotten(news, receiver, allowed):
