@@ -16,5 +16,9 @@ document.addEventListener("input", (event) => {
   const panel = event.target.closest?.(".choose")?.closest("[data-refresh]");
   if (!panel || event.target.matches("[type=checkbox]")) return;
   clearTimeout(timer);
+  if (panel.querySelector(".htmx-request")) return;
   timer = setTimeout(() => take(document.getElementById(panel.id) ?? panel), PAUSE);
 });
+
+// Who decides has no more need of it.
+document.addEventListener("submit", (event) => event.target.matches(".decide") && clearTimeout(timer), true);
