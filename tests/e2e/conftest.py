@@ -10,7 +10,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, ConsoleMessage, Page, expect, sync_playwright
+from playwright.sync_api import (
+    Browser,
+    BrowserContext,
+    ConsoleMessage,
+    Page,
+    expect,
+    sync_playwright,
+)
 
 from tests.browser import find_chromium
 from tests.e2e.site import PASSWORD, Site
@@ -18,7 +25,9 @@ from tests.e2e.site import PASSWORD, Site
 PHONE = {"viewport": {"width": 390, "height": 844}, "is_mobile": True, "has_touch": True}
 DESK = {"viewport": {"width": 1440, "height": 900}}
 
-expect.set_options(timeout=15_000)
+# A person would have given up by then; a quiet machine needs a tenth of it.
+LIMIT = 15_000
+expect.set_options(timeout=LIMIT)
 
 
 @pytest.fixture(scope="package")
@@ -45,20 +54,47 @@ def browser(chromium: str) -> Iterator[Browser]:
         browser.close()
 
 
-@pytest.fixture(scope="package")
-def signed_in(site: Site, browser: Browser) -> Callable[[str], Any]:
-    """The cookies of somebody who signed in once, for every later visit."""
-    known: dict[str, Any] = {}
+class People:
+    """Browsers of people who signed in once; each keeps its cache, as a person's own does."""
 
-    def state(name: str) -> Any:
-        if name not in known:
-            context = browser.new_context(base_url=site.url)
+    def __init__(self, browser: Browser, url: str) -> None:
+        self.browser = browser
+        self.url = url
+        self.cookies: dict[str, Any] = {}
+        self.known: dict[tuple[Any, ...], BrowserContext] = {}
+
+    def context(self, name: str, *, phone: bool, dark: bool, scripts: bool) -> BrowserContext:
+        """That of ``name``, or a new one for somebody who is not signed in."""
+        key = (name, phone, dark, scripts)
+        if not name or key not in self.known:
+            made = self._new(
+                storage_state=self._cookies_of(name) if name else None,
+                color_scheme="dark" if dark else "light",
+                java_script_enabled=scripts,
+                **(PHONE if phone else DESK),
+            )
+            if not name:
+                return made
+            self.known[key] = made
+        return self.known[key]
+
+    def _cookies_of(self, name: str) -> Any:
+        if name not in self.cookies:
+            context = self._new()
             sign_in(context.new_page(), name)
-            known[name] = context.storage_state()
+            self.cookies[name] = context.storage_state()
             context.close()
-        return known[name]
+        return self.cookies[name]
 
-    return state
+    def _new(self, **options: Any) -> BrowserContext:
+        context = self.browser.new_context(base_url=self.url, **options)
+        context.set_default_timeout(LIMIT)
+        return context
+
+
+@pytest.fixture(scope="package")
+def people(site: Site, browser: Browser) -> People:
+    return People(browser, site.url)
 
 
 def sign_in(page: Page, name: str) -> None:
@@ -73,20 +109,26 @@ def sign_in(page: Page, name: str) -> None:
 
 @dataclass
 class Visit:
-    """One person's browser; what its console complains of is collected."""
+    """One page that a person opened; what the browser's console complains of is collected."""
 
     page: Page
+    allowed: tuple[str, ...] = ()
     complaints: list[str] = field(default_factory=list)
-    allowed: list[str] = field(default_factory=list)
 
-    def watch(self, page: Page) -> None:
-        page.on("console", self._heard)
-        page.on("pageerror", lambda error: self.complaints.append(f"{page.url}: {error}"))
+    def __post_init__(self) -> None:
+        self.page.on("console", self._heard)
+        self.page.on("pageerror", lambda error: self.complaints.append(f"{self.page.url}: {error}"))
 
     def unexpected(self) -> list[str]:
         return [
             words for words in self.complaints if not any(re.search(p, words) for p in self.allowed)
         ]
+
+    def close(self, picture: Path | None) -> None:
+        if picture and not self.page.is_closed():
+            picture.parent.mkdir(parents=True, exist_ok=True)
+            self.page.screenshot(path=picture)
+        self.page.close()
 
     def _heard(self, message: ConsoleMessage) -> None:
         if message.type in ("error", "warning"):
@@ -94,15 +136,15 @@ class Visit:
 
 
 @pytest.fixture
-def visit(
-    site: Site, browser: Browser, signed_in: Callable[[str], Any], request: pytest.FixtureRequest
-) -> Iterator[Callable[..., Page]]:
+def visit(people: People, request: pytest.FixtureRequest) -> Iterator[Callable[..., Page]]:
     """``visit("ada", "/approvals/")`` is ada's page there; "" is somebody who is not signed in.
 
     No console error and no breach of the content policy passes unnoticed: what a test expects of
-    them it names in ``allow``, patterns of a message's text.
+    them it names in ``allow``, patterns of a message's text. A failed test leaves pictures in
+    .pytest_cache/e2e.
     """
     visits: list[Visit] = []
+    failed_before = request.session.testsfailed
 
     def open_page(
         name: str = "demo",
@@ -113,28 +155,15 @@ def visit(
         scripts: bool = True,
         allow: tuple[str, ...] = (),
     ) -> Page:
-        context = browser.new_context(
-            base_url=site.url,
-            storage_state=signed_in(name) if name else None,
-            color_scheme="dark" if dark else "light",
-            java_script_enabled=scripts,
-            **(PHONE if phone else DESK),  # type: ignore[arg-type]
-        )
-        context.set_default_timeout(15_000)
-        one = Visit(context.new_page(), allowed=list(allow))
-        one.watch(one.page)
-        context.on("page", one.watch)
-        visits.append(one)
+        context = people.context(name, phone=phone, dark=dark, scripts=scripts)
+        visits.append(Visit(context.new_page(), allow))
         if address:
-            one.page.goto(address)
-        return one.page
+            visits[-1].page.goto(address)
+        return visits[-1].page
 
     yield open_page
-    complaints = [words for one in visits for words in one.unexpected()]
+    failed = request.session.testsfailed > failed_before
+    folder = request.config.rootpath / ".pytest_cache" / "e2e"
     for number, one in enumerate(visits):
-        if request.session.testsfailed and not one.page.is_closed():
-            kept = Path(request.config.rootpath, ".pytest_cache", "e2e")
-            kept.mkdir(parents=True, exist_ok=True)
-            one.page.screenshot(path=kept / f"{request.node.name}-{number}.png")
-        one.page.context.close()
-    assert complaints == []
+        one.close(folder / f"{request.node.name}-{number}.png" if failed else None)
+    assert [words for one in visits for words in one.unexpected()] == []

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import uuid
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 from urllib.request import Request, urlopen
@@ -17,7 +18,7 @@ STORY = " ".join(f"word{number}" for number in range(160))
 ROUND = [{"tool": "store__lookup_order", "args": {"order_id": "A-1042"}}] * 12
 ROUNDS = [{"text": STORY, "calls": ROUND}, *([{"text": "More.", "calls": ROUND}] * 3)]
 LAST_WORDS = "Everything was looked up."
-# A second person who may approve, and a key to the API.
+# A second person who may approve, one who may do everything, and a key to the API.
 PREPARE = """
 from django.contrib.auth.models import Group, User
 from rest_framework.authtoken.models import Token
@@ -25,6 +26,7 @@ demo = User.objects.get(username="demo")
 ada = User(username="ada", password=demo.password)
 ada.save()
 ada.groups.set(Group.objects.filter(name__in=["Operators", "Approvers"]))
+User.objects.create(username="root", is_superuser=True, is_staff=True, password=demo.password)
 print(Token.objects.create(user=demo).key)
 """
 
@@ -40,8 +42,10 @@ class Site:
         )
         try:
             self.running.line("Dexweb is ready", limit=180)
-            self._import_agents()
-            self.token = self.manage("shell", "--no-imports", "-c", PREPARE).split()[-1]
+            with ThreadPoolExecutor() as both:
+                prepared = both.submit(self.manage, "shell", "--no-imports", "-c", PREPARE)
+                both.submit(self._import_agents).result()
+            self.token = prepared.result().split()[-1]
         except BaseException:
             self.running.close()
             raise

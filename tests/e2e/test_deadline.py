@@ -14,6 +14,7 @@ def test_at_the_deadline_the_buttons_go_and_nobody_is_said_to_have_decided(visit
     page = visit("demo", site.start("hasty"))
     expect(page.locator("#side").get_by_role("button", name=DECIDE)).to_have_count(2)
     page.get_by_label("Reason needed to reject").fill("Let me think")
+    expect(page.locator(".hold")).to_contain_text("You are on it")
 
     expect(page.locator(".outcome-words")).to_have_text(
         "Nobody decided before the deadline, so it did not run."

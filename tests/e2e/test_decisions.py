@@ -50,7 +50,7 @@ def test_a_rejection_needs_a_reason_which_the_agent_takes_up(visit):
     page.get_by_role("button", name=re.compile("^Reject")).click()
     expect(page.locator("#side .refusal")).to_contain_text("A reason is needed")
     expect(page.get_by_label("Reason needed to reject")).to_be_focused()
-    page.get_by_label("Reason needed to reject").fill("The carrier says that it came in time.")
+    type_reason(page, "The carrier says that it came in time.")
     page.get_by_role("button", name=re.compile("^Reject")).click()
 
     expect(page.locator(".outcome-words")).to_contain_text("demo rejected it. It did not run")
@@ -61,6 +61,15 @@ def test_a_rejection_needs_a_reason_which_the_agent_takes_up(visit):
     )
     expect(page.locator("#session-head .state")).to_have_text("Idle")
     expect(composer).to_have_value("And another thing")
+
+
+def type_reason(page: Page, words: str, *, hold: bool = True) -> None:
+    """Typing says to the others that one is at it; without ``hold`` that is let go again."""
+    page.get_by_label("Reason needed to reject").fill(words)
+    expect(page.locator(".hold")).to_contain_text("You are on it")
+    if not hold:
+        page.get_by_role("button", name="Let go").click()
+        expect(page.get_by_role("button", name="I’m on it")).to_be_visible()
 
 
 def approval_pages(visit, site, *names: str, allow: tuple[str, ...] = ()) -> list[Page]:
@@ -78,7 +87,8 @@ def approval_pages(visit, site, *names: str, allow: tuple[str, ...] = ()) -> lis
 
 def test_another_approver_sees_live_who_decided_what(visit, site):
     demo, ada = approval_pages(visit, site, "demo", "ada")
-    ada.get_by_label("Reason needed to reject").fill("The customer called twice.")
+    type_reason(ada, "The customer called twice.")
+    expect(demo.locator(".hold")).to_contain_text("ada is on it")
     ada.get_by_role("button", name=re.compile("^Approve")).click()
 
     expect(demo.locator(".outcome-words")).to_have_text("ada approved it.")
@@ -91,7 +101,7 @@ def test_the_loser_of_a_race_learns_who_won_and_keeps_the_reason(visit, site):
     demo, ada = approval_pages(visit, site, "demo", "ada", allow=(CONFLICT,))
     held: list[Route] = []
     ada.route("**/decide/", lambda route: held.append(route))
-    ada.get_by_label("Reason needed to reject").fill("Not without a photo.")
+    type_reason(ada, "Not without a photo.", hold=False)
     with ada.expect_request("**/decide/"):
         ada.get_by_role("button", name=re.compile("^Reject")).click()
     demo.get_by_role("button", name=re.compile("^Approve")).click()
@@ -108,10 +118,7 @@ def test_the_loser_of_a_race_learns_who_won_and_keeps_the_reason(visit, site):
 
 def test_what_was_typed_stays_when_somebody_else_decides_first(visit, site):
     demo, ada = approval_pages(visit, site, "demo", "ada")
-    ada.get_by_label("Reason needed to reject").fill("Half a thought")
-    expect(demo.locator(".hold")).to_contain_text("ada is on it")
-    demo.get_by_role("button", name="Take over").click()
-    expect(demo.locator(".hold")).to_contain_text("You are on it")
+    type_reason(ada, "Half a thought", hold=False)
     demo.get_by_role("button", name=re.compile("^Approve")).click()
 
     expect(ada.locator(".outcome-words")).to_have_text("demo approved it.")

@@ -65,6 +65,7 @@ def test_a_reason_typed_before_somebody_else_signed_in_is_kept(visit, site):
     sign_in(page, "demo")
     page.goto(site.start("clerk"))
     page.get_by_label("Reason needed to reject").fill("Written slowly")
+    expect(page.locator(".hold")).to_contain_text("You are on it")
     page.context.clear_cookies(name="csrftoken")
     page.get_by_role("button", name=re.compile("^Reject")).click()
     expect(page.locator("#notices")).to_contain_text("Nothing was sent")
