@@ -225,6 +225,16 @@ def close_interrupt(
     enqueue_end(interrupt, at)
 
 
+def invalidate(session: Session, interrupt_id: str, at: datetime) -> None:
+    """An approval was refused at dispatch; nothing to do for a call that needed none."""
+    interrupt = session.interrupts.filter(pk=interrupt_id).first()
+    if interrupt is None:
+        return
+    interrupt.state = Interrupt.State.INVALIDATED
+    interrupt.save(update_fields=["state"])
+    enqueue_end(interrupt, at)
+
+
 INTERRUPT_HANDLERS: dict[type, Callable[[Session, Any, datetime], None]] = {
     flow.ApprovalRequested: _requested,
     flow.InterruptHeld: _held,

@@ -8,7 +8,7 @@ from django.utils import timezone
 from temporalio import activity
 
 from approvals_app.dispatch import repeats_too_much, void_reason
-from approvals_app.models import Interrupt
+from approvals_app.projection import invalidate
 from sessions_app import arguments
 from sessions_app.flow import rules
 from sessions_app.flow.state import (
@@ -219,7 +219,7 @@ def _invalidated(
     what = "The approval no longer holds:" if approval else "It may not run as it was asked for:"
     words = f"{what} {void} {rules.DID_NOT_RUN}"
     interrupt_id = approval.interrupt_id if approval else ""
-    Interrupt.objects.filter(pk=interrupt_id).update(state=Interrupt.State.INVALIDATED)
+    invalidate(session, interrupt_id, now)
     if ask_again is None:
         end_call(session, call, step.step_id, "invalidated", words, now)
     else:
