@@ -194,7 +194,7 @@ def test_over_rest_one_hands_over_lists_and_revokes(ann, bob):
     assert build.client_of(bob).get("/api/v1/delegations?direction=given").json()["results"] == []
     over = api.post(f"/api/v1/delegations/{made.json()['id']}/revoke", format="json")
     assert (over.status_code, over.json()["state"]) == (200, "revoked")
-    assert set(AuditEntry.objects.values_list("via", flat=True)) == {"api"}
+    assert set(AuditEntry.objects.values_list("via", flat=True)) == {"api:session"}
 
 
 @pytest.mark.parametrize(
