@@ -41,7 +41,8 @@ from dexweb.engine.errors import (
     from_details,
 )
 from sessions_app import arguments
-from sessions_app.flow.state import Actor, ResolveInterrupt
+from sessions_app.flow.state import ResolveInterrupt
+from sessions_app.flow.terms import Actor
 from sessions_app.models import ToolCall
 from sessions_app.text import keepable
 from sessions_app.tools.schemas import validate_args

@@ -12,7 +12,8 @@ from approvals_app.decisions import authorise, check_pending, find
 from approvals_app.models import Interrupt
 from dexweb.engine.client import SessionEngine
 from dexweb.engine.errors import DeadlineInPast
-from sessions_app.flow.state import Actor, ExtendDeadline, HoldInterrupt, ReleaseInterrupt
+from sessions_app.flow.state import ExtendDeadline, HoldInterrupt, ReleaseInterrupt
+from sessions_app.flow.terms import Actor
 
 HOLD_SECONDS = 300
 LONGEST_HOLD = 600

@@ -7,7 +7,7 @@ from typing import Any
 
 from approvals_app.models import Interrupt, NotificationEvent, Vote
 from approvals_app.notify.rules import enqueue, enqueue_end
-from sessions_app.flow import state as flow
+from sessions_app.flow import fact, terms
 from sessions_app.models import Session
 from sessions_app.standing import standing, user_of
 from sessions_app.stream.append import append
@@ -26,7 +26,7 @@ def _tell(
     )
 
 
-def _requested(session: Session, body: flow.ApprovalRequested, at: datetime) -> None:
+def _requested(session: Session, body: fact.ApprovalRequested, at: datetime) -> None:
     call = session.calls.get(call_id=body.call_id)
     model_step = session.steps.get(step_id=call.model_step)
     interrupt = Interrupt.objects.create(
@@ -65,7 +65,7 @@ def _requested(session: Session, body: flow.ApprovalRequested, at: datetime) -> 
     enqueue(interrupt, NotificationEvent.ASK, at)
 
 
-def _held(session: Session, body: flow.InterruptHeld, at: datetime) -> None:
+def _held(session: Session, body: fact.InterruptHeld, at: datetime) -> None:
     interrupt = session.interrupts.get(pk=body.interrupt_id)
     interrupt.hold_by_id = user_of(body.by)
     interrupt.hold_by_name = body.by.name
@@ -84,7 +84,7 @@ def _held(session: Session, body: flow.InterruptHeld, at: datetime) -> None:
     )
 
 
-def _released(session: Session, body: flow.InterruptReleased, at: datetime) -> None:
+def _released(session: Session, body: fact.InterruptReleased, at: datetime) -> None:
     interrupt = session.interrupts.get(pk=body.interrupt_id)
     _let_go(interrupt)
     interrupt.save()
@@ -96,13 +96,13 @@ def _let_go(interrupt: Interrupt) -> None:
     interrupt.hold_by_name = ""
 
 
-def _reminded(session: Session, body: flow.InterruptReminded, at: datetime) -> None:
+def _reminded(session: Session, body: fact.InterruptReminded, at: datetime) -> None:
     interrupt = session.interrupts.get(pk=body.interrupt_id)
     _tell(session, interrupt, "approval.reminded", at, seconds_left=body.seconds_left)
     enqueue(interrupt, NotificationEvent.REMIND, at)
 
 
-def _escalated(session: Session, body: flow.InterruptEscalated, at: datetime) -> None:
+def _escalated(session: Session, body: fact.InterruptEscalated, at: datetime) -> None:
     interrupt = session.interrupts.get(pk=body.interrupt_id)
     interrupt.permission = body.permission
     interrupt.deadline = datetime.fromisoformat(body.deadline)
@@ -121,7 +121,7 @@ def _escalated(session: Session, body: flow.InterruptEscalated, at: datetime) ->
     enqueue(interrupt, NotificationEvent.ESCALATE, at)
 
 
-def _extended(session: Session, body: flow.DeadlineExtended, at: datetime) -> None:
+def _extended(session: Session, body: fact.DeadlineExtended, at: datetime) -> None:
     """The stream has no event of its own for it: the wait's Step says it."""
     interrupt = session.interrupts.get(pk=body.interrupt_id)
     interrupt.deadline = datetime.fromisoformat(body.deadline)
@@ -144,7 +144,7 @@ def _extended(session: Session, body: flow.DeadlineExtended, at: datetime) -> No
     )
 
 
-def _voted(session: Session, body: flow.VoteCast, at: datetime) -> None:
+def _voted(session: Session, body: fact.VoteCast, at: datetime) -> None:
     interrupt = session.interrupts.get(pk=body.interrupt_id)
     if body.args:
         _revise(session, interrupt, body)
@@ -175,7 +175,7 @@ def _voted(session: Session, body: flow.VoteCast, at: datetime) -> None:
     )
 
 
-def _revise(session: Session, interrupt: Interrupt, body: flow.VoteCast) -> None:
+def _revise(session: Session, interrupt: Interrupt, body: fact.VoteCast) -> None:
     """Edited arguments are what runs from here on; what the agent asked for is kept beside them."""
     interrupt.original_args = interrupt.original_args or interrupt.args
     interrupt.args, interrupt.args_hash = body.args, body.args_hash
@@ -189,7 +189,7 @@ def _revise(session: Session, interrupt: Interrupt, body: flow.VoteCast) -> None
     call.save()
 
 
-def _closed(session: Session, body: flow.InterruptClosed, at: datetime) -> None:
+def _closed(session: Session, body: fact.InterruptClosed, at: datetime) -> None:
     interrupt = session.interrupts.get(pk=body.interrupt_id)
     interrupt.request_id = body.request_id
     close_interrupt(session, interrupt, body.state, body.by, body.reason, at)
@@ -199,7 +199,7 @@ def close_interrupt(
     session: Session,
     interrupt: Interrupt,
     state: str,
-    by: flow.Actor | None,
+    by: terms.Actor | None,
     reason: str,
     at: datetime,
 ) -> None:
@@ -236,12 +236,12 @@ def invalidate(session: Session, interrupt_id: str, at: datetime) -> None:
 
 
 INTERRUPT_HANDLERS: dict[type, Callable[[Session, Any, datetime], None]] = {
-    flow.ApprovalRequested: _requested,
-    flow.InterruptHeld: _held,
-    flow.InterruptReleased: _released,
-    flow.InterruptReminded: _reminded,
-    flow.InterruptEscalated: _escalated,
-    flow.DeadlineExtended: _extended,
-    flow.VoteCast: _voted,
-    flow.InterruptClosed: _closed,
+    fact.ApprovalRequested: _requested,
+    fact.InterruptHeld: _held,
+    fact.InterruptReleased: _released,
+    fact.InterruptReminded: _reminded,
+    fact.InterruptEscalated: _escalated,
+    fact.DeadlineExtended: _extended,
+    fact.VoteCast: _voted,
+    fact.InterruptClosed: _closed,
 }

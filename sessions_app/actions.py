@@ -25,7 +25,7 @@ from dexweb.engine.errors import (
     TooLarge,
 )
 from sessions_app import projection
-from sessions_app.flow import state
+from sessions_app.flow import fact, state, terms
 from sessions_app.models import Agent, Session
 from sessions_app.reconcile import LOST, close, reconcile
 from sessions_app.text import keepable
@@ -35,8 +35,8 @@ TITLE_LENGTH = 80
 REASON_BYTES = 8 * 1024
 
 
-def actor_of(user: User) -> state.Actor:
-    return state.Actor(user.pk, user.get_username())
+def actor_of(user: User) -> terms.Actor:
+    return terms.Actor(user.pk, user.get_username())
 
 
 def start_session(
@@ -71,7 +71,7 @@ def start_session(
         title=(title.strip() or _title_of(message))[:200],
         pool=definition.pool,
         started_by=actor_of(user),
-        first_message=state.UserMessage(request_id, message, actor_of(user), now.isoformat()),
+        first_message=terms.UserMessage(request_id, message, actor_of(user), now.isoformat()),
         labels=labels or {},
         limits=limits,
     )
@@ -204,7 +204,7 @@ def _title_of(message: str) -> str:
 
 @transaction.atomic
 def _ensure_row(given: state.SessionInput, at: datetime) -> None:
-    started = state.SessionStarted(
+    started = fact.SessionStarted(
         "session_started", given.agent, given.title, given.started_by, given.labels, ""
     )
     projection.ensure_session(given.session_id, started, at)

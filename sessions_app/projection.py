@@ -16,8 +16,7 @@ from django.utils import timezone
 from approvals_app.models import Interrupt
 from approvals_app.projection import INTERRUPT_HANDLERS, close_interrupt
 from sessions_app.edit_words import edit_words
-from sessions_app.flow import rules
-from sessions_app.flow import state as flow
+from sessions_app.flow import fact, rules
 from sessions_app.models import Agent, Message, Session, Step, ToolCall, Turn
 from sessions_app.standing import standing, user_of
 from sessions_app.stream.append import append, write
@@ -41,40 +40,40 @@ def locked(session_id: str) -> Iterator[Session]:
         write(session)
 
 
-def record(session_id: str, facts: Sequence[flow.Fact]) -> int:
+def record(session_id: str, facts: Sequence[fact.Fact]) -> int:
     """Record those of ``facts`` that are new, in order. Returns the number of the newest recorded."""
     with recording(session_id, facts) as session:
         return session.last_fact
 
 
 @contextmanager
-def recording(session_id: str, facts: Sequence[flow.Fact]) -> Iterator[Session]:
+def recording(session_id: str, facts: Sequence[fact.Fact]) -> Iterator[Session]:
     """As `locked`, with ``facts`` recorded first; they make the session's row if they begin it."""
     first = facts[0] if facts else None
-    if first is not None and isinstance(first.body, flow.SessionStarted):
+    if first is not None and isinstance(first.body, fact.SessionStarted):
         ensure_session(session_id, first.body, datetime.fromisoformat(first.at))
     with locked(session_id) as session:
         apply(session, facts)
         yield session
 
 
-def apply(session: Session, facts: Sequence[flow.Fact]) -> None:
+def apply(session: Session, facts: Sequence[fact.Fact]) -> None:
     """Record what is new of ``facts``; the caller holds the session's lock.
 
     A closed session takes none: what a terminated Flow had still to tell is not news any more.
     """
     if not session.open:
         return
-    for fact in facts:
-        if fact.n != session.last_fact + 1:
+    for told in facts:
+        if told.n != session.last_fact + 1:
             continue
-        at = datetime.fromisoformat(fact.at)
-        HANDLERS[type(fact.body)](session, fact.body, at)
-        session.last_fact = fact.n
+        at = datetime.fromisoformat(told.at)
+        HANDLERS[type(told.body)](session, told.body, at)
+        session.last_fact = told.n
         session.updated_at = timezone.now()
 
 
-def ensure_session(session_id: str, started: flow.SessionStarted, at: datetime) -> None:
+def ensure_session(session_id: str, started: fact.SessionStarted, at: datetime) -> None:
     """Make the row of a session, once, whoever comes first: the request that starts it or its Flow."""
     Session.objects.get_or_create(
         pk=session_id,
@@ -116,7 +115,7 @@ def emit_step(session: Session, step: Step, at: datetime) -> None:
 # The Flow's facts -------------------------------------------------------------------------------
 
 
-def _session_started(session: Session, body: flow.SessionStarted, at: datetime) -> None:
+def _session_started(session: Session, body: fact.SessionStarted, at: datetime) -> None:
     session.run_id = body.run_id
     append(
         session,
@@ -131,7 +130,7 @@ def _session_started(session: Session, body: flow.SessionStarted, at: datetime) 
     )
 
 
-def _session_continued(session: Session, body: flow.SessionContinued, at: datetime) -> None:
+def _session_continued(session: Session, body: fact.SessionContinued, at: datetime) -> None:
     session.run_id = body.run_id
     append(
         session,
@@ -141,7 +140,7 @@ def _session_continued(session: Session, body: flow.SessionContinued, at: dateti
     )
 
 
-def _session_closed(session: Session, body: flow.SessionClosed, at: datetime) -> None:
+def _session_closed(session: Session, body: fact.SessionClosed, at: datetime) -> None:
     close(session, body.status, body.reason, body.by.name if body.by else "", at)
 
 
@@ -179,11 +178,11 @@ def _left_open(call: ToolCall) -> tuple[str, str]:
     return ToolCall.Outcome.CANCELED, rules.session_ended_words(call.tool)
 
 
-def _phase_changed(session: Session, body: flow.PhaseChanged, at: datetime) -> None:
+def _phase_changed(session: Session, body: fact.PhaseChanged, at: datetime) -> None:
     session.phase = body.phase
 
 
-def _message_queued(session: Session, body: flow.MessageQueued, at: datetime) -> None:
+def _message_queued(session: Session, body: fact.MessageQueued, at: datetime) -> None:
     message = body.message
     Message.objects.create(
         session=session,
@@ -201,7 +200,7 @@ def _message_queued(session: Session, body: flow.MessageQueued, at: datetime) ->
     )
 
 
-def _turn_started(session: Session, body: flow.TurnStarted, at: datetime) -> None:
+def _turn_started(session: Session, body: fact.TurnStarted, at: datetime) -> None:
     session.turn = body.turn
     Turn.objects.create(session=session, number=body.turn, started_at=at)
     message = session.messages.get(message_id=body.message_id)
@@ -216,7 +215,7 @@ def _turn_started(session: Session, body: flow.TurnStarted, at: datetime) -> Non
     append(session, "turn.started", {"turn": body.turn, "session": standing(session)}, at)
 
 
-def _turn_ended(session: Session, body: flow.TurnEnded, at: datetime) -> None:
+def _turn_ended(session: Session, body: fact.TurnEnded, at: datetime) -> None:
     session.turns.filter(number=body.turn).update(state=body.state, detail=body.reason, ended_at=at)
     by = body.by.name if body.by else ""
     append(
@@ -233,7 +232,7 @@ def _turn_ended(session: Session, body: flow.TurnEnded, at: datetime) -> None:
     )
 
 
-def _step_changed(session: Session, body: flow.StepChanged, at: datetime) -> None:
+def _step_changed(session: Session, body: fact.StepChanged, at: datetime) -> None:
     step = session.steps.filter(step_id=body.step_id).first() or Step(
         session=session,
         step_id=body.step_id,
@@ -261,7 +260,7 @@ def _step_changed(session: Session, body: flow.StepChanged, at: datetime) -> Non
     emit_step(session, step, at)
 
 
-def _call_closed(session: Session, body: flow.CallClosed, at: datetime) -> None:
+def _call_closed(session: Session, body: fact.CallClosed, at: datetime) -> None:
     call = session.calls.get(call_id=body.call_id)
     end_call(session, call, body.step_id, body.outcome, body.words, at)
 
@@ -299,14 +298,14 @@ def end_call(
 
 
 HANDLERS: dict[type, Callable[[Session, Bodies, datetime], None]] = {
-    flow.SessionStarted: _session_started,
-    flow.SessionContinued: _session_continued,
-    flow.SessionClosed: _session_closed,
-    flow.PhaseChanged: _phase_changed,
-    flow.MessageQueued: _message_queued,
-    flow.TurnStarted: _turn_started,
-    flow.TurnEnded: _turn_ended,
-    flow.StepChanged: _step_changed,
-    flow.CallClosed: _call_closed,
+    fact.SessionStarted: _session_started,
+    fact.SessionContinued: _session_continued,
+    fact.SessionClosed: _session_closed,
+    fact.PhaseChanged: _phase_changed,
+    fact.MessageQueued: _message_queued,
+    fact.TurnStarted: _turn_started,
+    fact.TurnEnded: _turn_ended,
+    fact.StepChanged: _step_changed,
+    fact.CallClosed: _call_closed,
     **INTERRUPT_HANDLERS,
 }

@@ -4,7 +4,7 @@ from typing import Any
 
 from django.contrib.auth import get_user_model
 
-from sessions_app.flow.state import Actor
+from sessions_app.flow.terms import Actor
 from sessions_app.models import Session
 
 

@@ -10,25 +10,26 @@ from temporalio import workflow
 
 with workflow.unsafe.imports_passed_through():
     from sessions_app.flow import rules
-    from sessions_app.flow.facts import FactLog
-    from sessions_app.flow.state import (
-        Actor,
-        Approval,
-        ApprovalPolicy,
+    from sessions_app.flow.fact import (
         ApprovalRequested,
         DeadlineExtended,
-        ExtendDeadline,
-        HoldInterrupt,
         InterruptClosed,
         InterruptEscalated,
         InterruptHeld,
         InterruptReleased,
         InterruptReminded,
-        ResolveInterrupt,
         StepChanged,
-        ToolCallPlan,
         VoteCast,
     )
+    from sessions_app.flow.recorder import FactLog
+    from sessions_app.flow.state import (
+        Approval,
+        ExtendDeadline,
+        HoldInterrupt,
+        ResolveInterrupt,
+        ToolCallPlan,
+    )
+    from sessions_app.flow.terms import Actor, ApprovalPolicy
 
 LONGEST_HOLD = 600.0
 

@@ -16,7 +16,8 @@ from temporalio.exceptions import (
     TimeoutType,
 )
 
-from sessions_app.flow.state import RpcAnswer, ToolCallPlan, ToolCallResult, UserMessage
+from sessions_app.flow.state import RpcAnswer, ToolCallPlan, ToolCallResult
+from sessions_app.flow.terms import UserMessage
 
 
 class Reach(StrEnum):

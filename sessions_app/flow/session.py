@@ -13,30 +13,31 @@ from temporalio.exceptions import ApplicationError
 
 with workflow.unsafe.imports_passed_through():
     from sessions_app.flow import rules
-    from sessions_app.flow.facts import FactLog, StepLog
+    from sessions_app.flow.fact import (
+        MessageQueued,
+        PhaseChanged,
+        SessionClosed,
+        SessionContinued,
+        SessionStarted,
+        TurnEnded,
+        TurnStarted,
+    )
     from sessions_app.flow.interrupts import Interrupts
     from sessions_app.flow.locks import Locks
+    from sessions_app.flow.recorder import FactLog, StepLog
     from sessions_app.flow.state import (
-        Actor,
         CancelTurn,
         CarriedState,
         ExtendDeadline,
         HoldInterrupt,
-        MessageQueued,
-        PhaseChanged,
         ReleaseInterrupt,
         ResolveInterrupt,
         RpcAnswer,
         SendMessage,
-        SessionClosed,
-        SessionContinued,
         SessionInput,
-        SessionStarted,
         Stop,
-        TurnEnded,
-        TurnStarted,
-        UserMessage,
     )
+    from sessions_app.flow.terms import Actor, UserMessage
     from sessions_app.flow.turn import Turn
 
 CLOSES_AS = {"complete": "completed", "cancel": "canceled", "fail": "failed"}

@@ -7,17 +7,10 @@ durations are seconds. A union is told apart by its ``kind``.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Annotated, Literal
+from typing import Literal
 
-from pydantic import Field
-
-
-@dataclass(frozen=True)
-class Actor:
-    """The authenticated person behind an RPC."""
-
-    id: int
-    name: str
+from sessions_app.flow.fact import Fact
+from sessions_app.flow.terms import Actor, ApprovalPolicy, UserMessage
 
 
 @dataclass(frozen=True)
@@ -37,14 +30,6 @@ class Limits:
     continue_events: int = 10_000
     continue_bytes: int = 8 * 1024 * 1024
     continue_updates: int = 1_500
-
-
-@dataclass(frozen=True)
-class UserMessage:
-    message_id: str
-    text: str
-    author: Actor
-    at: str = ""
 
 
 @dataclass(frozen=True)
@@ -162,39 +147,6 @@ RECORD_FACTS = "record_facts"
 
 
 @dataclass(frozen=True)
-class EscalationStep:
-    """Who is asked next when nobody answered, and for how many more seconds."""
-
-    permission: str
-    deadline: float
-
-
-@dataclass(frozen=True)
-class ApprovalPolicy:
-    """Who is asked, how long, and what counts as an answer; kept as it was when it was asked.
-
-    ``deadline``, ``reminders`` (before the deadline) and ``validity`` (0: without end) are seconds.
-    """
-
-    permission: str
-    risk: str
-    deadline: float
-    at_deadline: Literal["reject", "approve", "escalate"]
-    approve_n: int = 1
-    deny_m: int = 1
-    four_eyes: bool = False
-    reason_on_approve: bool = False
-    reason_on_reject: bool = True
-    editable: bool = False
-    validity: float = 0
-    reminders: list[float] = field(default_factory=list)
-    escalation: list[EscalationStep] = field(default_factory=list)
-    version: int = 0
-    #: What the tool came from (`Agent.source_of`): an approval is for that and nothing else.
-    source: str = ""
-
-
-@dataclass(frozen=True)
 class ToolCallPlan:
     """A call as the model asked for it, judged by the tool's policy. Its arguments stay in its row."""
 
@@ -286,210 +238,3 @@ class ReconcileInput:
 class RecordInput:
     session_id: str
     facts: list[Fact]
-
-
-# Facts ------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class SessionStarted:
-    kind: Literal["session_started"]
-    agent: str
-    title: str
-    started_by: Actor
-    labels: dict[str, str]
-    run_id: str
-
-
-@dataclass(frozen=True)
-class SessionContinued:
-    kind: Literal["session_continued"]
-    run_id: str
-    previous_run: str
-
-
-@dataclass(frozen=True)
-class SessionClosed:
-    kind: Literal["session_closed"]
-    status: Literal["completed", "failed", "canceled", "terminated", "timed_out"]
-    reason: str
-    by: Actor | None
-
-
-@dataclass(frozen=True)
-class PhaseChanged:
-    kind: Literal["phase_changed"]
-    phase: str
-
-
-@dataclass(frozen=True)
-class MessageQueued:
-    kind: Literal["message_queued"]
-    message: UserMessage
-
-
-@dataclass(frozen=True)
-class TurnStarted:
-    """A turn begins, with the message that it consumes."""
-
-    kind: Literal["turn_started"]
-    turn: int
-    message_id: str
-
-
-@dataclass(frozen=True)
-class TurnEnded:
-    """`state`: completed, failed or canceled; `reason` in words for the last two."""
-
-    kind: Literal["turn_ended"]
-    turn: int
-    state: Literal["completed", "failed", "canceled"]
-    reason: str
-    by: Actor | None
-
-
-@dataclass(frozen=True)
-class StepChanged:
-    """A Step appears or changes. `position` orders Steps in a session; causes are set on appearing."""
-
-    kind: Literal["step_changed"]
-    step_id: str
-    type: str
-    turn: int
-    position: int
-    status: str
-    causes: list[str] = field(default_factory=list)
-    attempt: int = 1
-    call_id: str = ""
-    tool: str = ""
-    outcome: str = ""
-    detail: str = ""
-    next_attempt_at: str = ""
-
-
-@dataclass(frozen=True)
-class ApprovalRequested:
-    kind: Literal["approval_requested"]
-    interrupt_id: str
-    step_id: str
-    call_id: str
-    turn: int
-    permission: str
-    risk: str
-    revision: int
-    args_hash: str
-    deadline: str
-    at_deadline: str
-    policy: ApprovalPolicy | None = None
-
-
-@dataclass(frozen=True)
-class InterruptHeld:
-    kind: Literal["interrupt_held"]
-    interrupt_id: str
-    by: Actor
-    until: str
-    taken_from: Actor | None
-
-
-@dataclass(frozen=True)
-class InterruptReleased:
-    """`by` is None when the hold ran out."""
-
-    kind: Literal["interrupt_released"]
-    interrupt_id: str
-    by: Actor | None
-
-
-@dataclass(frozen=True)
-class InterruptReminded:
-    kind: Literal["interrupt_reminded"]
-    interrupt_id: str
-    seconds_left: float
-
-
-@dataclass(frozen=True)
-class InterruptEscalated:
-    kind: Literal["interrupt_escalated"]
-    interrupt_id: str
-    permission: str
-    deadline: str
-    level: int
-
-
-@dataclass(frozen=True)
-class DeadlineExtended:
-    kind: Literal["deadline_extended"]
-    interrupt_id: str
-    deadline: str
-    by: Actor
-
-
-@dataclass(frozen=True)
-class VoteCast:
-    """A person's word on one revision. With `args` they edited it: a new revision to be voted on."""
-
-    kind: Literal["vote_cast"]
-    interrupt_id: str
-    revision: int
-    verdict: Literal["approve", "reject"]
-    by: Actor
-    on_behalf_of: Actor | None
-    reason: str
-    request_id: str
-    args: str = ""
-    args_hash: str = ""
-
-
-@dataclass(frozen=True)
-class InterruptClosed:
-    """A wait for a person ended. `by` is None unless a person decided."""
-
-    kind: Literal["interrupt_closed"]
-    interrupt_id: str
-    state: Literal["approved", "rejected", "expired", "canceled", "superseded", "invalidated"]
-    by: Actor | None
-    reason: str
-    request_id: str = ""
-
-
-@dataclass(frozen=True)
-class CallClosed:
-    """A call ended without its tool's answer; `words` is what the model and people are told."""
-
-    kind: Literal["call_closed"]
-    call_id: str
-    step_id: str
-    outcome: str
-    words: str
-
-
-FactBody = Annotated[
-    SessionStarted
-    | SessionContinued
-    | SessionClosed
-    | PhaseChanged
-    | MessageQueued
-    | TurnStarted
-    | TurnEnded
-    | StepChanged
-    | ApprovalRequested
-    | InterruptHeld
-    | InterruptReleased
-    | InterruptReminded
-    | InterruptEscalated
-    | DeadlineExtended
-    | VoteCast
-    | InterruptClosed
-    | CallClosed,
-    Field(discriminator="kind"),
-]
-
-
-@dataclass(frozen=True)
-class Fact:
-    """One thing that the Flow tells the outside, numbered from 1 in a session without gaps."""
-
-    n: int
-    at: str
-    body: FactBody

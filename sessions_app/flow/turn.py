@@ -14,21 +14,20 @@ from temporalio.exceptions import ActivityError
 
 with workflow.unsafe.imports_passed_through():
     from sessions_app.flow import rules
-    from sessions_app.flow.facts import FactLog, StepLog
+    from sessions_app.flow.fact import CallClosed, StepChanged
     from sessions_app.flow.interrupts import Interrupts, approved_call
+    from sessions_app.flow.recorder import FactLog, StepLog
     from sessions_app.flow.rules import Reach
     from sessions_app.flow.state import (
         CALL_TOOL,
         RECONCILE_CALL,
         RUN_MODEL,
         Approval,
-        CallClosed,
         CallToolInput,
         ReconcileInput,
         RunModelInput,
         RunModelResult,
         SessionInput,
-        StepChanged,
         StepContext,
         ToolCallPlan,
         ToolCallResult,

@@ -15,12 +15,12 @@ from sessions_app.flow.state import (
     CALL_TOOL,
     RECONCILE_CALL,
     Approval,
-    ApprovalPolicy,
     CallToolInput,
     ReconcileInput,
     StepContext,
     ToolCallResult,
 )
+from sessions_app.flow.terms import ApprovalPolicy
 from sessions_app.models import Session, Step, ToolCall
 from sessions_app.projection import end_call, locked, recording
 from sessions_app.standing import standing

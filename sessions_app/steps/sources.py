@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from sessions_app.flow.state import ApprovalPolicy, EscalationStep
+from sessions_app.flow.terms import ApprovalPolicy, EscalationStep
 from sessions_app.llm.factory import ModelSpec, ModelUnavailable
 from sessions_app.models import Agent, Connection, Credential
 from sessions_app.tools.durations import duration_seconds

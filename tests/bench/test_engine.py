@@ -15,7 +15,7 @@ from approvals_app.decisions import decide
 from dexweb.engine.client import SessionEngine, connect, task_queue
 from dexweb.engine.embedded import engine_address
 from dexweb.engine.worker import SANDBOX, build_worker, keep_database_connections
-from sessions_app.flow import state
+from sessions_app.flow import state, terms
 from sessions_app.flow.session import SessionFlow
 from sessions_app.tools.mcp import ToolPool
 from tests.live.conftest import Live, live, standing_worker  # noqa: F401
@@ -40,8 +40,8 @@ async def turns_a_second(pool: str, record_facts: bool) -> float:
 
 
 async def one_session(session_id: str, pool: str, record_facts: bool) -> None:
-    engine, actor = SessionEngine(timeout=60), state.Actor(0, "bench")
-    first = state.UserMessage(uuid.uuid4().hex, "Hello", actor)
+    engine, actor = SessionEngine(timeout=60), terms.Actor(0, "bench")
+    first = terms.UserMessage(uuid.uuid4().hex, "Hello", actor)
     await engine.start_session(
         state.SessionInput(
             session_id, "desk", "bench", pool, actor, first, record_facts=record_facts

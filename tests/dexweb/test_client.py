@@ -9,7 +9,8 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from dexweb.engine.client import SessionEngine
 from dexweb.engine.errors import EngineUnavailable, RpcLockConflict
-from sessions_app.flow.state import Actor, RpcAnswer, SendMessage
+from sessions_app.flow.state import RpcAnswer, SendMessage
+from sessions_app.flow.terms import Actor
 
 ANSWER = RpcAnswer("m-1", "2026-03-01T12:00:00+00:00", "queued")
 

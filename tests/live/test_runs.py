@@ -10,7 +10,7 @@ from rest_framework.test import APIClient
 
 from dexweb.engine.client import SessionEngine
 from sessions_app import actions
-from sessions_app.flow import state
+from sessions_app.flow import state, terms
 from sessions_app.models import Session
 from tests.live.conftest import Live, assert_stream_is_whole, until
 
@@ -29,7 +29,7 @@ def start_short(user: User, agent: str = "desk") -> Session:
         title="Short runs",
         pool="standing",
         started_by=actor,
-        first_message=state.UserMessage(str(uuid.uuid4()), "Hello", actor),
+        first_message=terms.UserMessage(str(uuid.uuid4()), "Hello", actor),
         limits=replace(state.Limits(), continue_updates=1, heartbeat=2.0),
     )
     async_to_sync(SessionEngine().start_session)(given)

@@ -6,15 +6,8 @@ from dataclasses import asdict
 import pytest
 
 from sessions_app.flow import rules
-from sessions_app.flow.state import (
-    Actor,
-    CallToolInput,
-    CarriedState,
-    Limits,
-    StepContext,
-    ToolCallPlan,
-    UserMessage,
-)
+from sessions_app.flow.state import CallToolInput, CarriedState, Limits, StepContext, ToolCallPlan
+from sessions_app.flow.terms import Actor, UserMessage
 from sessions_app.steps.call_tool import RESULT_BYTES_FOR_MODEL, Begun, CallTool
 from sessions_app.tools.mcp import ConnectionSpec, ToolRaised
 

@@ -6,30 +6,30 @@ import pytest
 from django.utils import timezone
 
 from sessions_app import projection
-from sessions_app.flow import state as flow
+from sessions_app.flow import fact, terms
 from sessions_app.models import Session
 from tests.sessions_app.api import build
 
 pytestmark = pytest.mark.django_db
 
-ANN = flow.Actor(0, "ann")
+ANN = terms.Actor(0, "ann")
 
 
 def facts(*bodies, first=1):
-    return [flow.Fact(first + n, build.NOON.isoformat(), body) for n, body in enumerate(bodies)]
+    return [fact.Fact(first + n, build.NOON.isoformat(), body) for n, body in enumerate(bodies)]
 
 
 def started():
-    return flow.SessionStarted("session_started", "refund-desk", "A refund", ANN, {}, "run-1")
+    return fact.SessionStarted("session_started", "refund-desk", "A refund", ANN, {}, "run-1")
 
 
 def queued(number=1):
-    message = flow.UserMessage(f"m-{number}", "Hello", ANN)
-    return flow.MessageQueued("message_queued", message)
+    message = terms.UserMessage(f"m-{number}", "Hello", ANN)
+    return fact.MessageQueued("message_queued", message)
 
 
 def step(status="scheduled", **fields):
-    body = flow.StepChanged("step_changed", "RunModel-1", "RunModel", 1, 1, status)
+    body = fact.StepChanged("step_changed", "RunModel-1", "RunModel", 1, 1, status)
     return replace(body, **fields)
 
 
@@ -58,7 +58,7 @@ def test_a_fact_whose_forerunner_is_missing_waits_for_it(session):
 
 
 def test_a_fact_that_cannot_be_recorded_leaves_neither_rows_nor_events(session):
-    unknown = flow.TurnStarted("turn_started", 1, "m-none")
+    unknown = fact.TurnStarted("turn_started", 1, "m-none")
     with pytest.raises(Exception, match="does not exist"):
         projection.record("s-1", facts(queued(2), unknown, first=3))
     session.refresh_from_db()
@@ -68,7 +68,7 @@ def test_a_fact_that_cannot_be_recorded_leaves_neither_rows_nor_events(session):
 def test_a_step_was_scheduled_when_it_was_first_scheduled(session):
     retrying = {"attempt": 2, "outcome": "retrying", "next_attempt_at": timezone.now().isoformat()}
     projection.record("s-1", facts(step(), first=3))
-    later = [flow.Fact(4, timezone.now().isoformat(), step(**retrying))]
+    later = [fact.Fact(4, timezone.now().isoformat(), step(**retrying))]
     projection.record("s-1", later)
     row = session.steps.get()
     assert (row.scheduled_at, row.attempt) == (build.NOON, 2)
@@ -114,7 +114,7 @@ def test_late_news_revives_nothing_of_a_closed_session(session):
     projection.record("s-1", facts(step("active"), first=3))
     closed(session)
     last_seq = session.last_seq
-    late = facts(step("completed"), flow.PhaseChanged("phase_changed", "acting"), first=4)
+    late = facts(step("completed"), fact.PhaseChanged("phase_changed", "acting"), first=4)
     projection.record("s-1", late)
     session.refresh_from_db()
     assert (session.phase, session.last_seq) == ("idle", last_seq)

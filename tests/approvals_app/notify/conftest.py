@@ -18,7 +18,7 @@ from approvals_app.models import (
     PermissionKey,
 )
 from sessions_app import projection
-from sessions_app.flow import state as flow
+from sessions_app.flow import fact, terms
 from sessions_app.models import Session
 from tests.sessions_app.api import build
 
@@ -36,7 +36,7 @@ class News:
         self.session.refresh_from_db()
         at = timezone.now().isoformat()
         first = self.session.last_fact + 1
-        facts = [flow.Fact(first + n, at, body) for n, body in enumerate(bodies)]
+        facts = [fact.Fact(first + n, at, body) for n, body in enumerate(bodies)]
         projection.record(self.session.pk, facts)
 
     def ask(
@@ -47,9 +47,9 @@ class News:
         call_id = f"call-{count}"
         args = '{"order_id": "A-1042", "amount": 129.00}'
         call = build.call(self.session, call_id, args, tool=tool, position=count)
-        frozen = flow.ApprovalPolicy(KEY, "high", 1800, "reject", **policy)
+        frozen = terms.ApprovalPolicy(KEY, "high", 1800, "reject", **policy)
         self.tell(
-            flow.ApprovalRequested(
+            fact.ApprovalRequested(
                 "approval_requested",
                 name,
                 f"AwaitToolApproval-{count}",
@@ -67,8 +67,8 @@ class News:
         return Interrupt.objects.get(pk=name)
 
     def close(self, state: str, by: Any = None, name: str = "apr-1") -> None:
-        actor = flow.Actor(by.pk, by.get_username()) if by else None
-        self.tell(flow.InterruptClosed("interrupt_closed", name, state, actor, "", "r-1"))
+        actor = terms.Actor(by.pk, by.get_username()) if by else None
+        self.tell(fact.InterruptClosed("interrupt_closed", name, state, actor, "", "r-1"))
 
 
 @pytest.fixture

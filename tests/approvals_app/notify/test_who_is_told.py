@@ -8,7 +8,7 @@ from django.utils import timezone
 
 from approvals_app.models import Delegation, Interrupt, Notification
 from approvals_app.notify import outbox
-from sessions_app.flow import state as flow
+from sessions_app.flow import fact, terms
 from tests.approvals_app.notify.conftest import KEY, channel, deliveries, told_by_mail
 from tests.sessions_app.api import build
 
@@ -49,12 +49,12 @@ def test_what_is_rolled_back_is_told_to_nobody(news, approver, monkeypatch):
 def test_a_fact_that_is_recorded_twice_is_told_once(news, approver):
     interrupt = news.ask()
     news.session.refresh_from_db()
-    reminder = flow.InterruptReminded("interrupt_reminded", interrupt.pk, 60.0)
-    fact = flow.Fact(news.session.last_fact + 1, timezone.now().isoformat(), reminder)
+    reminder = fact.InterruptReminded("interrupt_reminded", interrupt.pk, 60.0)
+    told = fact.Fact(news.session.last_fact + 1, timezone.now().isoformat(), reminder)
     from sessions_app import projection
 
-    projection.record(news.session.pk, [fact])
-    projection.record(news.session.pk, [fact])
+    projection.record(news.session.pk, [told])
+    projection.record(news.session.pk, [told])
     outbox.sweep()
     outbox.sweep()
     assert [event for event, _, _ in deliveries()] == ["ask", "remind"]
@@ -142,10 +142,10 @@ def test_who_was_handed_the_permission_is_called_too(news, approver):
 def test_an_escalation_calls_the_next_group_and_the_end_is_told_to_both(news):
     channel("mail", "desk", email="desk@example.com")
     channel("mail", "leads", key="refunds.lead", email="leads@example.com")
-    interrupt = news.ask(escalation=[flow.EscalationStep("refunds.lead", 600)])
+    interrupt = news.ask(escalation=[terms.EscalationStep("refunds.lead", 600)])
     outbox.sweep()
     news.tell(
-        flow.InterruptEscalated("interrupt_escalated", interrupt.pk, "refunds.lead", LATER, 1)
+        fact.InterruptEscalated("interrupt_escalated", interrupt.pk, "refunds.lead", LATER, 1)
     )
     outbox.sweep()
     news.close("expired")
@@ -164,7 +164,7 @@ def test_an_escalation_calls_the_next_group_and_the_end_is_told_to_both(news):
 def test_an_ended_session_takes_its_open_approvals_back_and_says_so(news):
     channel("mail", email="desk@example.com", events=["cancel"])
     news.ask()
-    news.tell(flow.SessionClosed("session_closed", "canceled", "Not needed.", None))
+    news.tell(fact.SessionClosed("session_closed", "canceled", "Not needed.", None))
     outbox.sweep()
     assert told() == [
         ("desk@example.com", "[Dexweb] Canceled, no decision is needed: shop__issue_refund")

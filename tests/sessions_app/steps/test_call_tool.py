@@ -8,14 +8,8 @@ from django.contrib.auth.models import User
 from django.utils import timezone
 
 from approvals_app.models import Decision
-from sessions_app.flow.state import (
-    Actor,
-    Approval,
-    ApprovalPolicy,
-    CallToolInput,
-    StepContext,
-    ToolCallPlan,
-)
+from sessions_app.flow.state import Approval, CallToolInput, StepContext, ToolCallPlan
+from sessions_app.flow.terms import Actor, ApprovalPolicy
 from sessions_app.models import Connection, Credential
 from sessions_app.steps import reports, sources
 from sessions_app.steps.call_tool import Begun, begin

@@ -8,7 +8,8 @@ from temporalio import workflow
 from temporalio.common import RetryPolicy
 
 with workflow.unsafe.imports_passed_through():
-    from sessions_app.flow.state import RECORD_FACTS, Fact, FactBody, RecordInput, StepChanged
+    from sessions_app.flow.fact import Fact, FactBody, StepChanged
+    from sessions_app.flow.state import RECORD_FACTS, RecordInput
 
 
 class FactLog:

@@ -1,0 +1,218 @@
+"""What the Flow tells the outside: numbered facts, told apart by their ``kind``.
+
+Plain data only, since all of it crosses the engine as JSON. Times are ISO 8601 texts in UTC,
+durations are seconds.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from sessions_app.flow.terms import Actor, ApprovalPolicy, UserMessage
+
+
+@dataclass(frozen=True)
+class SessionStarted:
+    kind: Literal["session_started"]
+    agent: str
+    title: str
+    started_by: Actor
+    labels: dict[str, str]
+    run_id: str
+
+
+@dataclass(frozen=True)
+class SessionContinued:
+    kind: Literal["session_continued"]
+    run_id: str
+    previous_run: str
+
+
+@dataclass(frozen=True)
+class SessionClosed:
+    kind: Literal["session_closed"]
+    status: Literal["completed", "failed", "canceled", "terminated", "timed_out"]
+    reason: str
+    by: Actor | None
+
+
+@dataclass(frozen=True)
+class PhaseChanged:
+    kind: Literal["phase_changed"]
+    phase: str
+
+
+@dataclass(frozen=True)
+class MessageQueued:
+    kind: Literal["message_queued"]
+    message: UserMessage
+
+
+@dataclass(frozen=True)
+class TurnStarted:
+    """A turn begins, with the message that it consumes."""
+
+    kind: Literal["turn_started"]
+    turn: int
+    message_id: str
+
+
+@dataclass(frozen=True)
+class TurnEnded:
+    """`state`: completed, failed or canceled; `reason` in words for the last two."""
+
+    kind: Literal["turn_ended"]
+    turn: int
+    state: Literal["completed", "failed", "canceled"]
+    reason: str
+    by: Actor | None
+
+
+@dataclass(frozen=True)
+class StepChanged:
+    """A Step appears or changes. `position` orders Steps in a session; causes are set on appearing."""
+
+    kind: Literal["step_changed"]
+    step_id: str
+    type: str
+    turn: int
+    position: int
+    status: str
+    causes: list[str] = field(default_factory=list)
+    attempt: int = 1
+    call_id: str = ""
+    tool: str = ""
+    outcome: str = ""
+    detail: str = ""
+    next_attempt_at: str = ""
+
+
+@dataclass(frozen=True)
+class ApprovalRequested:
+    kind: Literal["approval_requested"]
+    interrupt_id: str
+    step_id: str
+    call_id: str
+    turn: int
+    permission: str
+    risk: str
+    revision: int
+    args_hash: str
+    deadline: str
+    at_deadline: str
+    policy: ApprovalPolicy | None = None
+
+
+@dataclass(frozen=True)
+class InterruptHeld:
+    kind: Literal["interrupt_held"]
+    interrupt_id: str
+    by: Actor
+    until: str
+    taken_from: Actor | None
+
+
+@dataclass(frozen=True)
+class InterruptReleased:
+    """`by` is None when the hold ran out."""
+
+    kind: Literal["interrupt_released"]
+    interrupt_id: str
+    by: Actor | None
+
+
+@dataclass(frozen=True)
+class InterruptReminded:
+    kind: Literal["interrupt_reminded"]
+    interrupt_id: str
+    seconds_left: float
+
+
+@dataclass(frozen=True)
+class InterruptEscalated:
+    kind: Literal["interrupt_escalated"]
+    interrupt_id: str
+    permission: str
+    deadline: str
+    level: int
+
+
+@dataclass(frozen=True)
+class DeadlineExtended:
+    kind: Literal["deadline_extended"]
+    interrupt_id: str
+    deadline: str
+    by: Actor
+
+
+@dataclass(frozen=True)
+class VoteCast:
+    """A person's word on one revision. With `args` they edited it: a new revision to be voted on."""
+
+    kind: Literal["vote_cast"]
+    interrupt_id: str
+    revision: int
+    verdict: Literal["approve", "reject"]
+    by: Actor
+    on_behalf_of: Actor | None
+    reason: str
+    request_id: str
+    args: str = ""
+    args_hash: str = ""
+
+
+@dataclass(frozen=True)
+class InterruptClosed:
+    """A wait for a person ended. `by` is None unless a person decided."""
+
+    kind: Literal["interrupt_closed"]
+    interrupt_id: str
+    state: Literal["approved", "rejected", "expired", "canceled", "superseded", "invalidated"]
+    by: Actor | None
+    reason: str
+    request_id: str = ""
+
+
+@dataclass(frozen=True)
+class CallClosed:
+    """A call ended without its tool's answer; `words` is what the model and people are told."""
+
+    kind: Literal["call_closed"]
+    call_id: str
+    step_id: str
+    outcome: str
+    words: str
+
+
+FactBody = Annotated[
+    SessionStarted
+    | SessionContinued
+    | SessionClosed
+    | PhaseChanged
+    | MessageQueued
+    | TurnStarted
+    | TurnEnded
+    | StepChanged
+    | ApprovalRequested
+    | InterruptHeld
+    | InterruptReleased
+    | InterruptReminded
+    | InterruptEscalated
+    | DeadlineExtended
+    | VoteCast
+    | InterruptClosed
+    | CallClosed,
+    Field(discriminator="kind"),
+]
+
+
+@dataclass(frozen=True)
+class Fact:
+    """One thing that the Flow tells the outside, numbered from 1 in a session without gaps."""
+
+    n: int
+    at: str
+    body: FactBody
