@@ -118,7 +118,10 @@ def test_the_loser_of_a_race_learns_who_won_and_keeps_the_reason(visit, site):
 
 def test_what_was_typed_stays_when_somebody_else_decides_first(visit, site):
     demo, ada = approval_pages(visit, site, "demo", "ada")
-    type_reason(ada, "Half a thought", hold=False)
+    type_reason(ada, "Half a thought")
+    expect(demo.locator(".hold")).to_contain_text("ada is on it")
+    demo.get_by_role("button", name="Take over").click()
+    expect(demo.locator(".hold")).to_contain_text("You are on it")
     demo.get_by_role("button", name=re.compile("^Approve")).click()
 
     expect(ada.locator(".outcome-words")).to_have_text("demo approved it.")
