@@ -64,3 +64,9 @@ def postgres_url() -> Iterator[str]:
     server = pgserver.get_server(VAR / "postgres")
     yield server.get_uri()
     server.cleanup()
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_setupnodes() -> None:
+    """Each process of a parallel run sets up a place of its own, before it reads the settings."""
+    os.environ.pop("DJANGO_SETTINGS_MODULE", None)
