@@ -101,7 +101,12 @@ class Site:
             found += page["results"]
 
     def stop(self) -> None:
-        self.running.stop()
+        """At once, by a second Ctrl-C: the seeded look-ups would take minutes yet."""
+        try:
+            self.running.send(signal.SIGINT)
+            self.running.line("Stopping …")
+        finally:
+            self.running.stop()
 
     def _import_agents(self) -> None:
         text = Path(__file__).with_name("agents.yaml").read_text()

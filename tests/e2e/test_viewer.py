@@ -22,10 +22,11 @@ def test_a_viewer_sees_words_in_the_place_of_buttons(visit, site):
 def test_a_viewer_is_offered_nothing_on_the_lists(visit, site):
     page = visit("viewer", "/sessions/")
     expect(page.get_by_role("link", name=ACTS)).to_have_count(0)
-    site.start("clerk")
+    page.goto(site.start("clerk"))
+    expect(page.locator("#side")).to_contain_text("not decide it")
     page.goto("/approvals/")
-    expect(page.locator("tbody")).to_contain_text("Others decide")
-    expect(page.locator("tbody")).not_to_contain_text("Your decision")
+    expect(page.locator("#main")).to_contain_text("Others decide")
+    expect(page.locator("#main")).not_to_contain_text("Your decision")
 
 
 def test_what_a_viewer_may_not_open_says_so(visit):
