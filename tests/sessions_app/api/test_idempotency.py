@@ -1,6 +1,5 @@
 """A retried request gets the first answer, and a key never means two things."""
 
-
 import pytest
 
 from sessions_app.models import Credential, IdempotencyKey
