@@ -46,7 +46,7 @@ browser: $(DEV)
 	@$(BIN)/python tests/browser.py
 
 test: lint browser
-	$(BIN)/python -m pytest -n 2
+	$(BIN)/python -m pytest -n 3
 
 bench: $(DEV)
 	$(BIN)/python -m pytest -m bench -s tests/bench

@@ -12,8 +12,7 @@ REFUND = {"order_id": "A-1042", "amount": 20, "currency": "EUR", "reason": "late
 
 
 @pytest.fixture
-def desk(live: Live, monkeypatch: pytest.MonkeyPatch) -> Live:
-    monkeypatch.setenv("DEXWEB_WEBHOOK_ALLOW_PRIVATE", "true")
+def desk(live: Live) -> Live:
     live.agent(
         [
             {"text": "I'll refund it.", "calls": [{"tool": "shop__issue_refund", "args": REFUND}]},
