@@ -1,5 +1,7 @@
 """No page makes the browser complain: no script error, no breach of the content policy."""
 
+import time
+
 import pytest
 from playwright.sync_api import expect
 
@@ -55,8 +57,9 @@ def test_no_page_for_people_makes_the_browser_complain(visit, site):
 def decided(site) -> None:
     """At least one decision to be looked at."""
     site.start("clerk")
+    give_up = time.monotonic() + 30
     while not (waiting := site.api("approvals/?state=pending&agent=clerk")["results"]):
-        pass
+        assert time.monotonic() < give_up, "no approval was asked for"
     asked = site.api(f"approvals/{waiting[0]['id']}/")
     site.api(
         f"approvals/{asked['id']}/decide",
