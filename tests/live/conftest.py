@@ -26,6 +26,7 @@ from temporalio.worker import Replayer
 from approvals_app.decisions import decide
 from approvals_app.models import Decision, Interrupt, PermissionKey
 from dexweb.engine.client import SessionEngine
+from dexweb.engine.embedded import dies_with_parent
 from dexweb.engine.errors import DexwebError
 from sessions_app import actions
 from sessions_app.agents_yaml import load_agents
@@ -67,6 +68,7 @@ class WorkerProcess:
                 stdout=output,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
+                preexec_fn=dies_with_parent(),
             )
         until(lambda: b"is ready" in self.log.read_bytes() or self.process.poll() is not None)
         assert self.process.poll() is None, self.log.read_text()
