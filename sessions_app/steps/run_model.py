@@ -5,7 +5,6 @@ import json
 import time
 from dataclasses import asdict, dataclass
 from decimal import Decimal
-from types import TracebackType
 from typing import Any
 
 from channels.db import database_sync_to_async as in_database
@@ -78,15 +77,14 @@ class RunModel:
                 if isinstance(call, RunModelResult):
                     return call
                 tools = await self._tools(call.connections)
-                async with Deltas(given.step) as deltas:
-                    reply = await stream_response(
-                        build_model(call.spec),
-                        call.messages,
-                        call.instructions,
-                        tools,
-                        call.settings,
-                        deltas.add,
-                    )
+                reply = await stream_response(
+                    build_model(call.spec),
+                    call.messages,
+                    call.instructions,
+                    tools,
+                    call.settings,
+                    Deltas(given.step).add,
+                )
             except (ModelUnavailable, ModelFailed, ToolCallError) as error:
                 retryable = getattr(error, "retryable", isinstance(error, ToolCallError))
                 return await in_database(fail)(given, keepable(str(error)), retryable)
@@ -351,17 +349,6 @@ class Deltas:
         self._context = context
         self._pieces: list[tuple[str, str]] = []
         self._last = 0.0
-
-    async def __aenter__(self) -> "Deltas":
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._pieces.clear()
 
     async def add(self, kind: str, piece: str) -> None:
         """The end of the stream needs no last batch: the completed event holds the whole."""
