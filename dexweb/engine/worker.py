@@ -22,7 +22,7 @@ from sessions_app.tools.mcp import ToolPool
 GRACE = timedelta(seconds=4)
 # The sandbox still refuses clocks, randomness and I/O; importing every module anew for each session
 # is what is left out, since `flow` keeps no state in modules and the import costs more than a turn.
-SANDBOX = SandboxRestrictions.default.with_passthrough_all_modules()
+SANDBOX = SandboxedWorkflowRunner(SandboxRestrictions.default.with_passthrough_all_modules())
 
 
 def build_worker(client: Client, pool: str, slots: int, tools: ToolPool) -> Worker:
@@ -32,7 +32,7 @@ def build_worker(client: Client, pool: str, slots: int, tools: ToolPool) -> Work
         task_queue=task_queue(pool),
         workflows=[SessionFlow],
         activities=[RunModel(tools).run, CallTool(tools).run, reconcile_call, record_facts],
-        workflow_runner=SandboxedWorkflowRunner(SANDBOX),
+        workflow_runner=SANDBOX,
         max_concurrent_activities=slots,
         # How long a session waits for a killed worker that had it cached; people wait with it.
         sticky_queue_schedule_to_start_timeout=timedelta(seconds=2),

@@ -9,7 +9,6 @@ import pytest
 from channels.db import database_sync_to_async as in_database
 from temporalio import activity
 from temporalio.worker import Worker
-from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner
 
 from approvals_app.decisions import decide
 from dexweb.engine.client import SessionEngine, connect, task_queue
@@ -68,7 +67,7 @@ async def test_turns_a_second(live: Live) -> None:  # noqa: F811
         task_queue=task_queue("bare"),
         workflows=[SessionFlow],
         activities=[answer_at_once],
-        workflow_runner=SandboxedWorkflowRunner(SANDBOX),
+        workflow_runner=SANDBOX,
         max_concurrent_activities=50,
     ):
         bare = await turns_a_second("bare", record_facts=False)

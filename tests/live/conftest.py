@@ -28,6 +28,7 @@ from approvals_app.models import Decision, Interrupt, PermissionKey
 from dexweb.engine.client import SessionEngine
 from dexweb.engine.embedded import dies_with_parent
 from dexweb.engine.errors import DexwebError
+from dexweb.engine.worker import SANDBOX
 from sessions_app import actions
 from sessions_app.agents_yaml import load_agents
 from sessions_app.flow.session import SessionFlow
@@ -281,7 +282,9 @@ def runs_of(session: Session) -> list[str]:
 async def replay(runs: list[tuple[str, str]]) -> None:
     """Whatever a test made a Flow do, in any of its runs, the same code replays it."""
     client = await SessionEngine().client()
-    replayer = Replayer(workflows=[SessionFlow], data_converter=pydantic_data_converter)
+    replayer = Replayer(
+        workflows=[SessionFlow], data_converter=pydantic_data_converter, workflow_runner=SANDBOX
+    )
     for session_id, run_id in runs:
         history = await client.get_workflow_handle(session_id, run_id=run_id).fetch_history()
         await replayer.replay_workflow(history)

@@ -7,6 +7,7 @@ from temporalio.client import WorkflowHistory
 from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.worker import Replayer
 
+from dexweb.engine.worker import SANDBOX
 from sessions_app.flow.session import SessionFlow
 
 HISTORIES = sorted(Path(__file__).parent.parent.joinpath("histories").glob("*.json"))
@@ -19,5 +20,7 @@ def test_there_are_saved_histories() -> None:
 @pytest.mark.parametrize("path", HISTORIES, ids=lambda path: path.stem)
 async def test_a_saved_history_replays(path: Path) -> None:
     history = WorkflowHistory.from_json("saved", path.read_text())
-    replayer = Replayer(workflows=[SessionFlow], data_converter=pydantic_data_converter)
+    replayer = Replayer(
+        workflows=[SessionFlow], data_converter=pydantic_data_converter, workflow_runner=SANDBOX
+    )
     await replayer.replay_workflow(history)
