@@ -12,65 +12,29 @@ from temporalio import workflow
 from temporalio.exceptions import ApplicationError
 
 with workflow.unsafe.imports_passed_through():
-    from sessions_app.flow import rules
     from sessions_app.flow.fact import (
         MessageQueued,
-        PhaseChanged,
         SessionClosed,
         SessionContinued,
         SessionStarted,
         TurnEnded,
         TurnStarted,
     )
-    from sessions_app.flow.interrupts import Interrupts
-    from sessions_app.flow.locks import Locks
-    from sessions_app.flow.recorder import FactLog, StepLog
-    from sessions_app.flow.state import (
-        CancelTurn,
-        CarriedState,
-        ExtendDeadline,
-        HoldInterrupt,
-        ReleaseInterrupt,
-        ResolveInterrupt,
-        RpcAnswer,
-        SendMessage,
-        SessionInput,
-        Stop,
-    )
-    from sessions_app.flow.terms import Actor, UserMessage
+    from sessions_app.flow.rpcs.base import CLOSES_AS
+    from sessions_app.flow.rpcs.ending import EndingRpcs
+    from sessions_app.flow.rpcs.interrupts import InterruptRpcs
+    from sessions_app.flow.rpcs.queue import QueueRpcs
+    from sessions_app.flow.state import CarriedState, SessionInput, Stop
+    from sessions_app.flow.terms import Actor
     from sessions_app.flow.turn import Turn
-
-CLOSES_AS = {"complete": "completed", "cancel": "canceled", "fail": "failed"}
 
 
 @workflow.defn(name="Session")
-class SessionFlow:
+class SessionFlow(QueueRpcs, InterruptRpcs, EndingRpcs):
     @workflow.init
     def __init__(self, given: SessionInput) -> None:
-        before = given.carried
-        self._given = given
-        self._facts = FactLog(
-            given.session_id, before.facts if before else 0, enabled=given.record_facts
-        )
-        self._steps = StepLog(
-            self._facts,
-            before.step_numbers if before else {},
-            before.position if before else 0,
-        )
-        self._interrupts = Interrupts(self._facts)
-        self._locks = Locks()
-        self._turn_number = before.turn if before else 0
-        self._queue: list[UserMessage] = list(before.queue) if before else []
-        self._ledger: dict[str, RpcAnswer] = dict(before.ledger) if before else {}
-        self._last_step = before.last_step if before else ""
-        self._phase = ""
-        self._turn: Turn | None = None
-        self._cancel_reason = ""
-        self._canceled_by: Actor | None = None
-        self._stopping: Stop | None = None
-        self._closed = False
-        self._updates = 0
-        if before is None and given.first_message is not None:
+        super().__init__(given)
+        if given.carried is None and given.first_message is not None:
             self._queue.append(given.first_message)
         # Here and not in run: an RPC that comes with the start is handled before run begins.
         self._tell_start()
@@ -206,156 +170,3 @@ class SessionFlow:
                 ),
             )
         )
-
-    def _set_phase(self, phase: str) -> None:
-        if phase != self._phase:
-            self._phase = phase
-            self._facts.add(PhaseChanged("phase_changed", phase))
-
-    # RPCs -------------------------------------------------------------------------------------
-    # A validator refuses without a trace in history; its handler starts in the same activation,
-    # before any other update's validator runs, so what was checked still holds.
-
-    @workflow.update
-    async def send_message(self, rpc: SendMessage) -> RpcAnswer:
-        if rpc.request_id in self._ledger:
-            return self._ledger[rpc.request_id]
-        with self._locks.taken(rpc.actor.name, "queue"):
-            message = UserMessage(rpc.request_id, rpc.text, rpc.actor, workflow.now().isoformat())
-            self._queue.append(message)
-            self._facts.add(MessageQueued("message_queued", message))
-            return await self._answer(rpc.request_id, message.message_id, "queued")
-
-    @send_message.validator
-    def check_send_message(self, rpc: SendMessage) -> None:
-        if rpc.request_id in self._ledger:
-            return
-        self._check_taking_messages()
-        if not rpc.text.strip():
-            raise rules.refuse("blank_message")
-        size, limit = len(rpc.text.encode()), self._given.limits.message_bytes
-        if size > limit:
-            raise rules.refuse("too_large", size=size, limit=limit)
-        if not rules.queue_has_room(self._queue, rpc.text, self._given.limits.queue_bytes):
-            raise rules.refuse("queue_full", waiting=len(self._queue))
-        self._locks.check("queue")
-
-    @workflow.update
-    async def resolve_interrupt(self, rpc: ResolveInterrupt) -> RpcAnswer:
-        if rpc.request_id in self._ledger:
-            return self._ledger[rpc.request_id]
-        with self._locks.taken(rpc.actor.name, f"interrupt:{rpc.interrupt_id}"):
-            state = self._interrupts.vote(self._interrupts.check(rpc), rpc)
-            return await self._answer(rpc.request_id, rpc.interrupt_id, state)
-
-    @resolve_interrupt.validator
-    def check_resolve_interrupt(self, rpc: ResolveInterrupt) -> None:
-        if rpc.request_id in self._ledger:
-            return
-        self._locks.check(f"interrupt:{rpc.interrupt_id}")
-        self._interrupts.check(rpc)
-
-    @workflow.update
-    async def hold_interrupt(self, rpc: HoldInterrupt) -> RpcAnswer:
-        if rpc.request_id in self._ledger:
-            return self._ledger[rpc.request_id]
-        with self._locks.taken(rpc.actor.name, f"interrupt:{rpc.interrupt_id}"):
-            hold = self._interrupts.keep(self._interrupts.pending(rpc.interrupt_id), rpc)
-            return await self._answer(rpc.request_id, rpc.interrupt_id, hold.until.isoformat())
-
-    @hold_interrupt.validator
-    def check_hold_interrupt(self, rpc: HoldInterrupt) -> None:
-        if rpc.request_id in self._ledger:
-            return
-        self._locks.check(f"interrupt:{rpc.interrupt_id}")
-        interrupt = self._interrupts.pending(rpc.interrupt_id)
-        if not rpc.take_over:
-            self._interrupts.check_hold(interrupt, rpc.actor)
-
-    @workflow.update
-    async def release_interrupt(self, rpc: ReleaseInterrupt) -> RpcAnswer:
-        if rpc.request_id in self._ledger:
-            return self._ledger[rpc.request_id]
-        with self._locks.taken(rpc.actor.name, f"interrupt:{rpc.interrupt_id}"):
-            interrupt = self._interrupts.pending(rpc.interrupt_id)
-            if interrupt.hold is not None:
-                self._interrupts.let_go(interrupt, rpc.actor)
-            return await self._answer(rpc.request_id, rpc.interrupt_id, "released")
-
-    @release_interrupt.validator
-    def check_release_interrupt(self, rpc: ReleaseInterrupt) -> None:
-        if rpc.request_id in self._ledger:
-            return
-        self._locks.check(f"interrupt:{rpc.interrupt_id}")
-        self._interrupts.check_hold(self._interrupts.pending(rpc.interrupt_id), rpc.actor)
-
-    @workflow.update
-    async def extend_deadline(self, rpc: ExtendDeadline) -> RpcAnswer:
-        if rpc.request_id in self._ledger:
-            return self._ledger[rpc.request_id]
-        with self._locks.taken(rpc.actor.name, f"interrupt:{rpc.interrupt_id}"):
-            self._interrupts.extend(self._interrupts.check_extension(rpc), rpc)
-            return await self._answer(rpc.request_id, rpc.interrupt_id, rpc.until)
-
-    @extend_deadline.validator
-    def check_extend_deadline(self, rpc: ExtendDeadline) -> None:
-        if rpc.request_id in self._ledger:
-            return
-        self._locks.check(f"interrupt:{rpc.interrupt_id}")
-        self._interrupts.check_extension(rpc)
-
-    @workflow.update
-    async def cancel_turn(self, rpc: CancelTurn) -> RpcAnswer:
-        if rpc.request_id in self._ledger:
-            return self._ledger[rpc.request_id]
-        with self._locks.taken(rpc.actor.name, "turn"):
-            turn = self._turn
-            assert turn is not None
-            self._cancel_reason, self._canceled_by = rpc.reason, rpc.actor
-            turn.cancel()
-            await workflow.wait_condition(lambda: self._turn is not turn)
-            return await self._answer(rpc.request_id, str(turn.number), "canceled")
-
-    @cancel_turn.validator
-    def check_cancel_turn(self, rpc: CancelTurn) -> None:
-        if rpc.request_id in self._ledger:
-            return
-        self._check_open()
-        if self._turn is None:
-            raise rules.refuse("no_turn")
-        self._locks.check("turn")
-
-    @workflow.update
-    async def stop(self, rpc: Stop) -> RpcAnswer:
-        if rpc.request_id in self._ledger:
-            return self._ledger[rpc.request_id]
-        self._stopping = rpc
-        if rpc.kind != "complete" and self._turn is not None and not self._turn.canceled:
-            self._cancel_reason, self._canceled_by = rpc.reason, rpc.actor
-            self._turn.cancel()
-        if rpc.kind != "complete" or self._turn is None:
-            await workflow.wait_condition(lambda: self._closed)
-        return await self._answer(rpc.request_id, self._given.session_id, CLOSES_AS[rpc.kind])
-
-    @stop.validator
-    def check_stop(self, rpc: Stop) -> None:
-        if rpc.request_id in self._ledger:
-            return
-        self._check_open()
-
-    def _check_open(self) -> None:
-        if self._closed:
-            assert self._stopping is not None
-            raise rules.refuse("session_closed", session_status=CLOSES_AS[self._stopping.kind])
-
-    def _check_taking_messages(self) -> None:
-        if self._stopping is not None:
-            raise rules.refuse("session_closed", session_status=CLOSES_AS[self._stopping.kind])
-
-    async def _answer(self, request_id: str, id: str, state: str) -> RpcAnswer:
-        """Answer once the facts are recorded, so that the page that follows reads them."""
-        self._updates += 1
-        answer = RpcAnswer(id, workflow.now().isoformat(), state)
-        rules.remember(self._ledger, request_id, answer)
-        await self._facts.flush()
-        return answer

@@ -1,0 +1,1 @@
+"""What the outside may ask of a session, by subject. `SessionFlow` is all of them."""

@@ -1,0 +1,50 @@
+"""RPCs that end a turn or the session."""
+
+from __future__ import annotations
+
+from temporalio import workflow
+
+with workflow.unsafe.imports_passed_through():
+    from sessions_app.flow import rules
+    from sessions_app.flow.rpcs.base import CLOSES_AS, SessionState
+    from sessions_app.flow.state import CancelTurn, RpcAnswer, Stop
+
+
+class EndingRpcs(SessionState):
+    @workflow.update
+    async def cancel_turn(self, rpc: CancelTurn) -> RpcAnswer:
+        return await self._once(rpc, lambda: self._cancel(rpc), "turn")
+
+    @cancel_turn.validator
+    def check_cancel_turn(self, rpc: CancelTurn) -> None:
+        if not self._is_new(rpc, "turn"):
+            return
+        self._check_open()
+        if self._turn is None:
+            raise rules.refuse("no_turn")
+
+    async def _cancel(self, rpc: CancelTurn) -> tuple[str, str]:
+        turn = self._turn
+        assert turn is not None
+        self._cancel_reason, self._canceled_by = rpc.reason, rpc.actor
+        turn.cancel()
+        await workflow.wait_condition(lambda: self._turn is not turn)
+        return str(turn.number), "canceled"
+
+    @workflow.update
+    async def stop(self, rpc: Stop) -> RpcAnswer:
+        return await self._once(rpc, lambda: self._stop(rpc))
+
+    @stop.validator
+    def check_stop(self, rpc: Stop) -> None:
+        if self._is_new(rpc):
+            self._check_open()
+
+    async def _stop(self, rpc: Stop) -> tuple[str, str]:
+        self._stopping = rpc
+        if rpc.kind != "complete" and self._turn is not None and not self._turn.canceled:
+            self._cancel_reason, self._canceled_by = rpc.reason, rpc.actor
+            self._turn.cancel()
+        if rpc.kind != "complete" or self._turn is None:
+            await workflow.wait_condition(lambda: self._closed)
+        return self._given.session_id, CLOSES_AS[rpc.kind]
