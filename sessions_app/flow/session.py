@@ -24,6 +24,7 @@ with workflow.unsafe.imports_passed_through():
     from sessions_app.flow.rpcs.ending import EndingRpcs
     from sessions_app.flow.rpcs.interrupts import InterruptRpcs
     from sessions_app.flow.rpcs.queue import QueueRpcs
+    from sessions_app.flow.scope import Scope
     from sessions_app.flow.state import CarriedState, SessionInput, Stop
     from sessions_app.flow.terms import Actor
     from sessions_app.flow.turn import Turn
@@ -99,12 +100,14 @@ class SessionFlow(QueueRpcs, InterruptRpcs, EndingRpcs):
         self._turn_number += 1
         self._facts.add(TurnStarted("turn_started", self._turn_number, message.message_id))
         self._turn = Turn(
-            self._given,
-            self._turn_number,
-            self._facts,
-            self._steps,
-            self._interrupts,
-            self._set_phase,
+            Scope(
+                self._given,
+                self._turn_number,
+                self._facts,
+                self._steps,
+                self._interrupts,
+                self._set_phase,
+            )
         )
         state, reason, self._last_step = await self._turn.run(self._last_step)
         if state == "canceled":

@@ -1,0 +1,240 @@
+"""The tool calls of one model response: run in parallel, joined before the next model call."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+from temporalio import workflow
+from temporalio.exceptions import ActivityError
+
+with workflow.unsafe.imports_passed_through():
+    from sessions_app.flow import rules
+    from sessions_app.flow.fact import StepChanged
+    from sessions_app.flow.interrupts import approved_call
+    from sessions_app.flow.rules import Reach
+    from sessions_app.flow.scope import ONE_ATTEMPT, Scope
+    from sessions_app.flow.state import (
+        CALL_TOOL,
+        RECONCILE_CALL,
+        Approval,
+        CallToolInput,
+        ReconcileInput,
+        ToolCallPlan,
+        ToolCallResult,
+    )
+
+
+class Calls:
+    """The calls of a turn, one model response at a time."""
+
+    def __init__(self, scope: Scope) -> None:
+        self._scope = scope
+        self._acting = 0
+        self._unfinished = 0
+
+    async def run(self, model_step: StepChanged, calls: list[ToolCallPlan]) -> str:
+        """Run ``calls`` in parallel, join them in a ResumeTurn Step, and return its id."""
+        handles = [self._plan(model_step, call, index) for index, call in enumerate(calls)]
+        last_steps = {index: step.step_id for index, (_, step) in enumerate(handles)}
+        resume = self._scope.steps.new(
+            "ResumeTurn", self._scope.number, list(last_steps.values()), status="planned"
+        )
+        self._unfinished = len(calls)
+        work = [
+            self._finish(self._handle(index, call, wait, step, last_steps))
+            for index, (call, (wait, step)) in enumerate(zip(calls, handles, strict=True))
+        ]
+        outcomes: list[str | None] = await asyncio.gather(*work)
+        for call, outcome, (_, step) in zip(calls, outcomes, handles, strict=True):
+            if outcome is None:
+                self._scope.close(call, step, "canceled", rules.canceled_words(call.tool))
+                self._scope.steps.change(step, "canceled", outcome="canceled")
+        count = f"{len(calls)} result{'' if len(calls) == 1 else 's'}"
+        self._scope.steps.change(
+            resume, "completed", detail=count, causes=list(last_steps.values())
+        )
+        return resume.step_id
+
+    async def _finish(self, work: Coroutine[Any, Any, str]) -> str | None:
+        """The outcome of a call, or None when it was canceled; told before others are waited for."""
+        outcome: str | None = await self._scope.cancellable(work)
+        self._unfinished -= 1
+        if self._unfinished:
+            await self._scope.facts.flush()
+        return outcome
+
+    def _plan(
+        self, model_step: StepChanged, call: ToolCallPlan, index: int
+    ) -> tuple[StepChanged | None, StepChanged]:
+        """The Steps that ``call`` will take: (wait for approval or None, the call itself)."""
+        error = call.error
+        if not error and index >= self._scope.limits.parallel_calls:
+            error = rules.too_many_words(call.tool, self._scope.limits.parallel_calls)
+        if error:
+            step = self._scope.new(
+                "RecordToolFailure", call, model_step.step_id, "completed", "failed", error
+            )
+            self._scope.close(call, step, "failed", error)
+            return None, step
+        if call.approval is None:
+            return None, self._scope.new(
+                rules.step_type(call), call, model_step.step_id, "scheduled"
+            )
+        wait = self._scope.new("AwaitToolApproval", call, model_step.step_id, "waiting")
+        return wait, self._scope.new(rules.step_type(call), call, wait.step_id, "planned")
+
+    async def _handle(
+        self,
+        index: int,
+        call: ToolCallPlan,
+        wait: StepChanged | None,
+        step: StepChanged,
+        last_steps: dict[int, str],
+    ) -> str:
+        """Bring ``call`` to its outcome. A voided approval is asked for anew, by the policy in force."""
+        if step.type == "RecordToolFailure":
+            return "failed"
+        while True:
+            approval = None
+            if wait is not None:
+                approved = await self._await_approval(call, wait, step)
+                if approved is None:
+                    return "refused"
+                call, approval = approved
+            result = await self._run_tool(call, step, approval, index, last_steps)
+            if result.ask_again is None:
+                return result.outcome
+            call = replace(call, approval=result.ask_again)
+            wait = self._scope.new("AwaitToolApproval", call, step.step_id, "waiting")
+            step = self._scope.new(rules.step_type(call), call, wait.step_id, "planned")
+            last_steps[index] = step.step_id
+
+    async def _await_approval(
+        self, call: ToolCallPlan, wait: StepChanged, step: StepChanged
+    ) -> tuple[ToolCallPlan, Approval] | None:
+        """The call as approved, and by whom; None when it must not run (its outcome is then told)."""
+        assert call.approval is not None
+        interrupt = self._scope.interrupts.ask(call, call.approval, wait)
+        self._scope.set_phase(self._phase())
+        try:
+            await self._scope.facts.flush()
+            await self._scope.interrupts.wait(interrupt)
+        except asyncio.CancelledError:
+            if interrupt.state == "pending":
+                self._scope.interrupts.close(interrupt, "canceled")
+            self._scope.steps.change(wait, "canceled", outcome="canceled")
+            self._scope.set_phase(self._phase())
+            raise
+        by = interrupt.by.name if interrupt.by else ""
+        detail = interrupt.reason or (f"by {by}" if by else "")
+        self._scope.steps.change(wait, "completed", outcome=interrupt.state, detail=detail)
+        self._scope.set_phase(self._phase())
+        if interrupt.state == "approved":
+            self._scope.steps.change(step, "scheduled")
+            return approved_call(interrupt), interrupt.approval()
+        words = (
+            rules.rejected_words(call.tool, by, interrupt.reason)
+            if interrupt.state == "rejected"
+            else rules.expired_words(call.tool)
+        )
+        self._scope.close(call, wait, interrupt.state, words)
+        self._scope.steps.change(step, "canceled", outcome=interrupt.state)
+        return None
+
+    async def _run_tool(
+        self,
+        call: ToolCallPlan,
+        step: StepChanged,
+        approval: Approval | None,
+        index: int,
+        last_steps: dict[int, str],
+    ) -> ToolCallResult:
+        attempts = rules.attempts_for(call, self._scope.limits.tool_attempts)
+        self._acting += 1
+        self._scope.set_phase(self._phase())
+        try:
+            for attempt in range(1, attempts + 1):
+                last = attempt == attempts
+                result = await self._attempt_tool(call, step, approval, attempt, last)
+                if not result.retryable or last or self._scope.canceled:
+                    break
+                await self._scope.pause(step, attempt, result.words)
+            if result.outcome == "outcome_unknown":
+                last_steps[index] = self._tell_unknown(call, step, result, attempt)
+            return result
+        finally:
+            self._acting -= 1
+            self._scope.set_phase(self._phase())
+
+    async def _attempt_tool(
+        self,
+        call: ToolCallPlan,
+        step: StepChanged,
+        approval: Approval | None,
+        attempt: int,
+        last: bool,
+    ) -> ToolCallResult:
+        context = self._scope.context(step, attempt)
+        try:
+            result: ToolCallResult = await workflow.execute_activity(
+                CALL_TOOL,
+                CallToolInput(context, self._scope.given.agent, call, approval, last),
+                result_type=ToolCallResult,
+                schedule_to_start_timeout=timedelta(seconds=self._scope.limits.schedule_to_start),
+                start_to_close_timeout=timedelta(seconds=call.timeout),
+                heartbeat_timeout=timedelta(seconds=self._scope.limits.heartbeat),
+                retry_policy=ONE_ATTEMPT,
+                cancellation_type=workflow.ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
+                summary=f"{step.step_id} {call.tool}",
+            )
+        except ActivityError as error:
+            return await self._without_result(call, step, attempt, last, error)
+        self._scope.facts.confirm(context.facts)
+        return result
+
+    async def _without_result(
+        self, call: ToolCallPlan, step: StepChanged, attempt: int, last: bool, error: ActivityError
+    ) -> ToolCallResult:
+        """The attempt brought no result: the rows know how far it came."""
+        if rules.reach_of(error) == Reach.NEVER_TAKEN:
+            untaken = rules.never_taken(call)
+            self._scope.close(call, step, untaken.outcome, untaken.words)
+            self._scope.steps.change(step, "failed", outcome="failed", detail=untaken.words)
+            return untaken
+        context = self._scope.context(step, attempt)
+        canceled = self._scope.canceled or rules.reach_of(error) == Reach.CANCELED
+        result: ToolCallResult = await workflow.execute_activity(
+            RECONCILE_CALL,
+            ReconcileInput(
+                context, call.call_id, call.effect, rules.cut_off_words(error), canceled, last
+            ),
+            result_type=ToolCallResult,
+            start_to_close_timeout=timedelta(seconds=30),
+        )
+        self._scope.facts.confirm(context.facts)
+        return result
+
+    def _tell_unknown(
+        self, call: ToolCallPlan, step: StepChanged, result: ToolCallResult, attempt: int
+    ) -> str:
+        self._scope.steps.change(
+            step, "failed", outcome="outcome_unknown", detail=result.words, attempt=attempt
+        )
+        told = self._scope.new(
+            "RecordToolOutcomeUnknown",
+            call,
+            step.step_id,
+            "completed",
+            "outcome_unknown",
+            result.words,
+        )
+        return told.step_id
+
+    def _phase(self) -> str:
+        if self._scope.interrupts.open:
+            return "waiting_approval"
+        return "acting"

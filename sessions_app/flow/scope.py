@@ -1,0 +1,102 @@
+"""What the parts of one turn share: who it is, what it tells, and how it is canceled."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from datetime import timedelta
+from typing import Any
+
+from temporalio import workflow
+from temporalio.common import RetryPolicy
+
+with workflow.unsafe.imports_passed_through():
+    from sessions_app.flow import rules
+    from sessions_app.flow.fact import CallClosed, StepChanged
+    from sessions_app.flow.interrupts import Interrupts
+    from sessions_app.flow.recorder import FactLog, StepLog
+    from sessions_app.flow.state import SessionInput, StepContext, ToolCallPlan
+
+ONE_ATTEMPT = RetryPolicy(maximum_attempts=1)
+
+
+class Scope:
+    """One turn's numbers, logs and running work."""
+
+    def __init__(
+        self,
+        given: SessionInput,
+        number: int,
+        facts: FactLog,
+        steps: StepLog,
+        interrupts: Interrupts,
+        set_phase: Callable[[str], None],
+    ) -> None:
+        self.given = given
+        self.limits = given.limits
+        self.number = number
+        self.facts = facts
+        self.steps = steps
+        self.interrupts = interrupts
+        self.set_phase = set_phase
+        self.canceled = False
+        self._running: set[asyncio.Task[Any]] = set()
+
+    def cancel(self) -> None:
+        """Cancel what runs; each call still gets its outcome before the turn ends."""
+        self.canceled = True
+        for task in self._running:
+            task.cancel()
+
+    async def cancellable(self, work: Coroutine[Any, Any, Any]) -> Any:
+        """The result of ``work``, or None when it was canceled before it had one."""
+        if self.canceled:
+            work.close()
+            return None
+        task = asyncio.create_task(work)
+        self._running.add(task)
+        try:
+            return await task
+        except asyncio.CancelledError:
+            if not self.canceled:
+                raise
+            return None
+        finally:
+            self._running.discard(task)
+
+    def new(
+        self,
+        type: str,
+        call: ToolCallPlan,
+        cause: str,
+        status: str,
+        outcome: str = "",
+        detail: str = "",
+    ) -> StepChanged:
+        """A Step of ``call`` appears."""
+        return self.steps.new(
+            type, self.number, [cause], status, call.call_id, call.tool, outcome, detail
+        )
+
+    def context(self, step: StepChanged, attempt: int) -> StepContext:
+        return StepContext(
+            self.given.session_id, step.step_id, attempt, self.number, self.facts.unrecorded()
+        )
+
+    def close(self, call: ToolCallPlan, step: StepChanged, outcome: str, words: str) -> None:
+        """``call`` ends without its tool's answer."""
+        self.facts.add(CallClosed("call_closed", call.call_id, step.step_id, outcome, words))
+
+    async def pause(self, step: StepChanged, attempt: int, why: str) -> None:
+        """Wait before the next attempt; people see which one comes when."""
+        wait = timedelta(seconds=rules.backoff(attempt, self.limits.backoff))
+        self.steps.change(
+            step,
+            "scheduled",
+            outcome="retrying",
+            detail=why,
+            attempt=attempt + 1,
+            next_attempt_at=(workflow.now() + wait).isoformat(),
+        )
+        await self.facts.flush()
+        await workflow.sleep(wait)
