@@ -1,9 +1,14 @@
-"""Who may decide what; and interrupts and decisions, to look at."""
+"""Who may decide what; interrupts, with the way to where they are decided; and decisions."""
 
-from django.contrib import admin
+from urllib.parse import urlencode
+
+from django.contrib import admin, messages
 from django.db.models import QuerySet
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.urls import reverse
 
+from approvals_app import batch
 from approvals_app.models import Decision, Interrupt, PermissionKey
 from approvals_app.notify import admin as notifications  # noqa: F401 (registers its pages)
 from sessions_app.admin.records import RecordAdmin
@@ -26,6 +31,10 @@ class PermissionKeyAdmin(RevisionAdmin):
 
 @admin.register(Interrupt)
 class InterruptAdmin(RecordAdmin):
+    """Nothing is decided here: the pages of approvals show each in full and know every rule."""
+
+    change_form_template = "admin/interrupt_change_form.html"
+    actions = ["decide_together"]
     # What an agent wrote is shown on the approval's page, which marks hidden characters.
     exclude = ["args", "why"]
     list_display = [
@@ -40,6 +49,22 @@ class InterruptAdmin(RecordAdmin):
     list_filter = ["state", "risk"]
     search_fields = ["id", "tool"]
     ordering = ["-deadline", "-id"]
+
+    @admin.action(description="Decide the selected…", permissions=["view"])
+    def decide_together(
+        self, request: HttpRequest, chosen: QuerySet[Interrupt]
+    ) -> HttpResponse | None:
+        """Leads to the page that shows each in full; there a person decides, or does not."""
+        ids = list(chosen.values_list("pk", flat=True)[: batch.MOST + 1])
+        if len(ids) > batch.MOST:
+            self.message_user(
+                request,
+                f"At most {batch.MOST} can be decided together. Select fewer.",
+                messages.ERROR,
+            )
+            return None
+        query = urlencode({"id": ids}, doseq=True)
+        return redirect(f"{reverse('approval-batch')}?{query}")
 
 
 @admin.register(Decision)

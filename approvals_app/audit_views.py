@@ -9,7 +9,7 @@ from django.views.decorators.http import require_safe
 from approvals_app import audit
 from approvals_app.audit_export import AT_MOST, csv_lines, json_lines
 from approvals_app.audit_search import ORDER, AuditFilters
-from approvals_app.audit_words import AREAS, line
+from approvals_app.audit_words import ACTIONS, AREAS, choices, line
 from dexweb.paging import LIMIT, keyset_page, read_limit
 
 FORMATS = {
@@ -29,7 +29,8 @@ def audit_log(request: HttpRequest) -> HttpResponse:
         "page": page,
         "lines": [line(entry) for entry in page.rows],
         "filters": filters,
-        "areas": AREAS.items(),
+        "areas": choices(),
+        "listed": filters.action in ACTIONS or filters.action in AREAS,
         "export": filters.query(),
         "export_at_most": AT_MOST,
         "next": filters.query(cursor=page.next, **more) if page.next else "",

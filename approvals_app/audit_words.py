@@ -11,7 +11,7 @@ from django.utils.dateparse import parse_datetime
 from approvals_app.audit import SURFACES
 from approvals_app.models import AuditEntry
 
-#: What each action is called. One that is not here is shown by its own name.
+#: What each action is called. One that is not here, from another version, is shown by its own name.
 ACTIONS = {
     "decision.approve": "approved",
     "decision.reject": "rejected",
@@ -22,6 +22,7 @@ ACTIONS = {
     "deadline.extended": "moved the deadline",
     "delegation.given": "handed over a permission",
     "delegation.revoked": "took a permission back",
+    "delegation.refused": "was refused a delegation",
     "session.started": "started a session",
     "session.stopped": "stopped a session",
     "turn.canceled": "canceled a turn",
@@ -43,6 +44,10 @@ ACTIONS = {
     "group.created": "made a group",
     "group.changed": "changed a group",
     "group.deleted": "deleted a group",
+    "notificationchannel.created": "made a notification channel",
+    "notificationchannel.changed": "changed a notification channel",
+    "notificationchannel.deleted": "deleted a notification channel",
+    "notificationpreference.changed": "changed what they are told by mail",
     "token.shown": "was shown an API token",
     "token.made": "made an API token",
     "audit.exported": "exported the audit log",
@@ -62,10 +67,20 @@ AREAS = {
     "permissionkey": "Permission keys",
     "user": "Users",
     "group": "Groups",
+    "notificationchannel": "Notification channels",
+    "notificationpreference": "People’s own notifications",
     "token": "API tokens",
     "audit": "This log",
 }
 NOTHING = "(nothing)"
+
+
+def choices() -> list[tuple[str, str, list[tuple[str, str]]]]:
+    """For the filter: each area, its words, and the actions in it with theirs."""
+    return [
+        (area, words, [each for each in ACTIONS.items() if each[0].startswith(f"{area}.")])
+        for area, words in AREAS.items()
+    ]
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,10 @@
 from typing import Any
 
 from django import forms
+from django.db import transaction
 
+from approvals_app import audit
+from approvals_app.audit_changes import differences
 from approvals_app.models import NotificationEvent, NotificationPreference
 
 
@@ -34,3 +37,18 @@ class PreferenceForm(forms.ModelForm):
         if cleaned.get("mail") and not cleaned.get("events"):
             self.add_error("events", "Choose at least one, or turn mails off.")
         return cleaned
+
+
+@transaction.atomic
+def save_preference(user: Any, form: PreferenceForm) -> None:
+    """Keep what ``user`` chose; in the audit log with before and after, if it is another choice."""
+    before = _choice(preference_of(user))
+    after = _choice(form.save())
+    changes = differences(before, after)
+    if changes:
+        subject = f"user:{user.get_username()}"
+        audit.record(user, "notificationpreference.changed", subject, changes=changes)
+
+
+def _choice(preference: NotificationPreference) -> dict[str, Any]:
+    return {"mail": preference.mail, "events": preference.events}

@@ -7,7 +7,7 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods
 
 from approvals_app.notify import mail
-from approvals_app.notify.forms import PreferenceForm, preference_of
+from approvals_app.notify.forms import PreferenceForm, preference_of, save_preference
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -15,7 +15,7 @@ from approvals_app.notify.forms import PreferenceForm, preference_of
 def preferences(request: HttpRequest) -> HttpResponse:
     form = PreferenceForm(request.POST or None, instance=preference_of(request.user))
     if request.method == "POST" and form.is_valid():
-        form.save()
+        save_preference(request.user, form)
         messages.success(request, "Saved.")
         return redirect("notification-preferences")
     return render(

@@ -12,7 +12,7 @@ class RecordAdmin(admin.ModelAdmin):
     """Rows that nobody edits, adds or deletes here."""
 
     show_full_result_count = False
-    actions = None
+    actions: Any = None
 
     def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False

@@ -10,6 +10,7 @@ from django.urls import reverse
 from django.utils import timezone
 from rest_framework.authtoken.models import Token
 
+from approvals_app import batch
 from approvals_app.models import PermissionKey
 from sessions_app.models import Agent, Connection, Credential, ToolPolicy
 from tests.sessions_app.api import build
@@ -436,3 +437,17 @@ def test_sessions_and_interrupts_are_only_looked_at(client):
         assert 'name="_save"' not in text(page)
         assert client.post(address(row), {"title": "x"}).status_code == 403
         assert client.post(address(row, "delete"), {"post": "yes"}).status_code == 403
+
+
+def test_an_approval_in_the_admin_leads_to_the_page_where_it_is_decided(client):
+    row = build.interrupt(build.session())
+    assert 'href="/approvals/i-1/">Look and decide' in client.get(address(row)).content.decode()
+
+
+def test_too_many_to_read_are_not_led_to_be_decided(client, monkeypatch):
+    monkeypatch.setattr(batch, "MOST", 1)
+    session = build.session()
+    rows = [build.interrupt(session, f"i-{number}") for number in (1, 2)]
+    chosen = {"action": "decide_together", "_selected_action": [row.pk for row in rows]}
+    answer = client.post("/admin/approvals_app/interrupt/", chosen, follow=True)
+    assert "At most 1 can be decided together" in text(answer)

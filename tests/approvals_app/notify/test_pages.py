@@ -4,6 +4,7 @@ import pytest
 from django.contrib.auth.models import User
 
 from approvals_app.models import (
+    AuditEntry,
     NotificationChannel,
     NotificationDelivery,
     NotificationPreference,
@@ -53,6 +54,19 @@ def test_a_person_chooses_what_they_are_told(client, ann):
     assert wish(ann) == (True, ["ask", "expire"])
     client.post(PAGE, {"events": ["ask"]})
     assert wish(ann) == (False, ["ask"])
+
+
+def test_another_choice_is_audited_before_and_after_and_the_same_one_is_not(client, ann):
+    for _ in range(2):
+        client.post(PAGE, {"mail": "on", "events": ["ask", "expire"]})
+    entry = AuditEntry.objects.get()
+    assert (entry.action, entry.actor, entry.subject) == (
+        "notificationpreference.changed",
+        ann,
+        "user:ann",
+    )
+    assert entry.detail["changes"]["mail"] == {"before": False, "after": True}
+    assert entry.detail["changes"]["events"]["after"] == ["ask", "expire"]
 
 
 @pytest.mark.parametrize("events", [[], ["nonsense"]])
@@ -138,6 +152,22 @@ def test_a_channel_that_could_tell_nobody_is_refused(client, root, fields, words
     assert answer.status_code == 200
     assert words in answer.content.decode()
     assert not NotificationChannel.objects.exists()
+
+
+def test_what_happens_to_a_channel_is_audited_without_its_secrets(client, root):
+    client.post(f"{ADMIN}add/", form())
+    row = NotificationChannel.objects.get()
+    client.post(f"{ADMIN}{row.pk}/change/", form(new_url="", name="desk-2", seen_revision="1"))
+    client.post(f"{ADMIN}{row.pk}/delete/", {"post": "yes"})
+    made, changed, deleted = AuditEntry.objects.order_by("seq")
+    assert made.action == "notificationchannel.created"
+    assert changed.detail["changes"]["name"] == {"before": "desk", "after": "desk-2"}
+    assert changed.detail["changes"]["secret"] == {"before": "(not shown)", "after": "changed"}
+    assert (deleted.action, deleted.subject) == (
+        "notificationchannel.deleted",
+        "notificationchannel:desk-2",
+    )
+    assert SECRET not in str([made.detail, changed.detail, deleted.detail])
 
 
 def test_the_database_holds_neither_address_nor_secret_in_clear(django_db_blocker):
