@@ -24,6 +24,9 @@ GRACE = timedelta(seconds=4)
 # is what is left out, since `flow` keeps no state in modules and the import costs more than a turn.
 SANDBOX = SandboxedWorkflowRunner(SandboxRestrictions.default.with_passthrough_all_modules())
 
+# Given, since the engine's default hashes the code of every loaded module: two seconds of each start.
+BUILD_ID = "dexweb"
+
 
 def build_worker(client: Client, pool: str, slots: int, tools: ToolPool) -> Worker:
     """A worker for ``pool`` that runs at most ``slots`` Steps at once."""
@@ -33,6 +36,7 @@ def build_worker(client: Client, pool: str, slots: int, tools: ToolPool) -> Work
         workflows=[SessionFlow],
         activities=[RunModel(tools).run, CallTool(tools).run, reconcile_call, record_facts],
         workflow_runner=SANDBOX,
+        build_id=BUILD_ID,
         max_concurrent_activities=slots,
         # How long a session waits for a killed worker that had it cached; people wait with it.
         sticky_queue_schedule_to_start_timeout=timedelta(seconds=2),

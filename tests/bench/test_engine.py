@@ -13,7 +13,7 @@ from temporalio.worker import Worker
 from approvals_app.decisions import decide
 from dexweb.engine.client import SessionEngine, connect, task_queue
 from dexweb.engine.embedded import engine_address
-from dexweb.engine.worker import SANDBOX, build_worker, keep_database_connections
+from dexweb.engine.worker import BUILD_ID, SANDBOX, build_worker, keep_database_connections
 from sessions_app.flow import state, terms
 from sessions_app.flow.session import SessionFlow
 from sessions_app.tools.mcp import ToolPool
@@ -68,6 +68,7 @@ async def test_turns_a_second(live: Live) -> None:  # noqa: F811
         workflows=[SessionFlow],
         activities=[answer_at_once],
         workflow_runner=SANDBOX,
+        build_id=BUILD_ID,
         max_concurrent_activities=50,
     ):
         bare = await turns_a_second("bare", record_facts=False)

@@ -28,7 +28,7 @@ from approvals_app.models import Decision, Interrupt, PermissionKey
 from dexweb.engine.client import SessionEngine
 from dexweb.engine.embedded import dies_with_parent
 from dexweb.engine.errors import DexwebError
-from dexweb.engine.worker import SANDBOX
+from dexweb.engine.worker import BUILD_ID, SANDBOX
 from sessions_app import actions
 from sessions_app.agents_yaml import load_agents
 from sessions_app.flow.session import SessionFlow
@@ -283,7 +283,10 @@ async def replay(runs: list[tuple[str, str]]) -> None:
     """Whatever a test made a Flow do, in any of its runs, the same code replays it."""
     client = await SessionEngine().client()
     replayer = Replayer(
-        workflows=[SessionFlow], data_converter=pydantic_data_converter, workflow_runner=SANDBOX
+        workflows=[SessionFlow],
+        data_converter=pydantic_data_converter,
+        workflow_runner=SANDBOX,
+        build_id=BUILD_ID,
     )
     for session_id, run_id in runs:
         history = await client.get_workflow_handle(session_id, run_id=run_id).fetch_history()

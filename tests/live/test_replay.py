@@ -7,7 +7,7 @@ from temporalio.client import WorkflowHistory
 from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.worker import Replayer
 
-from dexweb.engine.worker import SANDBOX
+from dexweb.engine.worker import BUILD_ID, SANDBOX
 from sessions_app.flow.session import SessionFlow
 
 HISTORIES = sorted(Path(__file__).parent.parent.joinpath("histories").glob("*.json"))
@@ -21,6 +21,9 @@ def test_there_are_saved_histories() -> None:
 async def test_a_saved_history_replays(path: Path) -> None:
     history = WorkflowHistory.from_json("saved", path.read_text())
     replayer = Replayer(
-        workflows=[SessionFlow], data_converter=pydantic_data_converter, workflow_runner=SANDBOX
+        workflows=[SessionFlow],
+        data_converter=pydantic_data_converter,
+        workflow_runner=SANDBOX,
+        build_id=BUILD_ID,
     )
     await replayer.replay_workflow(history)
