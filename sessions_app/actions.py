@@ -3,12 +3,10 @@
 import hashlib
 import uuid
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
 from asgiref.sync import async_to_sync
-from django.conf import settings
 from django.contrib.auth.models import User
 from django.core.exceptions import PermissionDenied
 from django.db import transaction
@@ -28,6 +26,7 @@ from sessions_app import projection
 from sessions_app.flow import fact, state, terms
 from sessions_app.models import Agent, Session
 from sessions_app.reconcile import LOST, close, reconcile
+from sessions_app.step_times import limits_for
 from sessions_app.text import keepable
 
 OPERATE = "sessions_app.operate_session"
@@ -57,7 +56,7 @@ def start_session(
     definition = Agent.objects.enabled().filter(name=agent).first()
     if definition is None:
         raise AgentNotFound(agent=agent)
-    limits = replace(state.Limits(), heartbeat=settings.DEXWEB_HEARTBEAT_TIMEOUT)
+    limits = limits_for(definition)
     message, title = keepable(message), keepable(title)
     check_message(message, limits)
     now = timezone.now()

@@ -9,7 +9,7 @@ from typing import Any
 import yaml
 
 from sessions_app.agents_section import Section
-from sessions_app.policies_file import TOOL, ToolEntry, read_tool
+from sessions_app.policies_file import TIMES, TOOL, ToolEntry, read_times, read_tool
 
 LIMIT = 4 * 1024 * 1024
 
@@ -89,6 +89,7 @@ _AGENT = (
     "instructions",
     "connections",
     "pool",
+    "model_calls",
     "tools",
     "settings",
     "enabled",
@@ -124,12 +125,15 @@ def _connection(part: Section, name: str) -> ConnectionEntry:
 
 
 def _agent(part: Section, name: str) -> AgentEntry:
+    calls = part.part("model_calls", ("timeout", *TIMES))
     values = {
         "title": part.text("title"),
         "model": part.text("model", required=True),
         "instructions": part.text("instructions"),
         "pool": part.text("pool", "default"),
         "settings": part.mapping("settings"),
+        "model_timeout": calls.duration_or_none("timeout"),
+        **read_times(calls, "model_"),
     }
     return AgentEntry(
         name=name,

@@ -86,6 +86,9 @@ class Section:
             return default
         return value
 
+    def number_or_none(self, name: str) -> int | None:
+        return None if self.values.get(name) is None else self.number(name, 1)
+
     def items(self, name: str) -> list[Any]:
         """As JSON would keep it; what may stand in it is judged by whoever keeps it."""
         value = self.values.get(name, [])

@@ -169,7 +169,7 @@ class Importer:
         elif changed:
             what = "changed"
             row.revision += 1
-        if not self._judge(row, lambda name: f"{path}.{name}" if name else path):
+        if not self._judge(row, lambda name: f"{path}.{_place(name)}" if name else path):
             return False
         if changed:
             row.save()
@@ -189,6 +189,11 @@ class Importer:
                 self.errors += [f"{place(known)}: {message}" for message in messages]
             return False
         return True
+
+
+def _place(name: str) -> str:
+    """Where in the file a row's field stands."""
+    return f"model_calls.{name[6:]}" if name.startswith("model_") else name
 
 
 def _value_of(credential: Credential) -> str:

@@ -10,7 +10,8 @@ from typing import Any
 from sessions_app.agents_section import Section
 
 PATTERN = re.compile(r"[A-Za-z0-9_*?-]{1,160}")
-TOOL = ("effect", "approval", "timeout")
+TIMES = ("schedule_to_start", "heartbeat", "attempts", "backoff")
+TOOL = ("effect", "approval", "timeout", *TIMES, "pool")
 #: Where in the file each field of a policy stands, below its tool; the others are there themselves.
 PLACES = {
     "permission": "approval.permission",
@@ -26,6 +27,7 @@ PLACES = {
     "validity": "approval.validity",
     "reminders": "approval.reminders",
     "escalation": "approval.escalation",
+    **{name: name for name in (*TIMES, "pool")},
 }
 _APPROVAL = (
     "permission",
@@ -61,11 +63,23 @@ def read_tool(part: Section, pattern: str, prefix: str = "") -> ToolEntry:
     values = {
         "effect": part.choice("effect", ("read", "idempotent", "write")),
         "timeout": part.duration("timeout", timedelta(minutes=2)),
+        "pool": part.text("pool"),
+        **read_times(part),
         "needs_approval": "approval" in part.values,
         **_approval(asked),
     }
     name = pattern if pattern.startswith(prefix) else f"{prefix}{pattern}"
     return ToolEntry(name, values, part.path)
+
+
+def read_times(part: Section, prefix: str = "") -> dict[str, Any]:
+    """How long and how often, None where the file leaves it to the defaults."""
+    return {
+        f"{prefix}schedule_to_start": part.duration_or_none("schedule_to_start"),
+        f"{prefix}heartbeat": part.duration_or_none("heartbeat"),
+        f"{prefix}attempts": part.number_or_none("attempts"),
+        f"{prefix}backoff": part.duration_or_none("backoff"),
+    }
 
 
 def _approval(asked: Section) -> dict[str, Any]:

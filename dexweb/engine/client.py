@@ -29,16 +29,12 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from dexweb.engine import embedded, errors
 from sessions_app.flow import state
+from sessions_app.flow.queues import flow_queue
 
 FLOW = "Session"
 LOCK_RETRY_LIMIT = 2.0
 ANSWER_LIMIT = 15.0
 AWAY = (RPCStatusCode.UNAVAILABLE, RPCStatusCode.DEADLINE_EXCEEDED, RPCStatusCode.CANCELLED)
-
-
-def task_queue(pool: str) -> str:
-    """The engine's queue that workers of ``pool`` serve."""
-    return f"dexweb-{pool}"
 
 
 async def connect(address: str, lazy: bool = False) -> Client:
@@ -95,7 +91,7 @@ class SessionEngine:
                     FLOW,
                     given,
                     id=given.session_id,
-                    task_queue=task_queue(given.pool),
+                    task_queue=flow_queue(given.pool),
                     id_reuse_policy=WorkflowIDReusePolicy.REJECT_DUPLICATE,
                     id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
                 )

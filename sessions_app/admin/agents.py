@@ -58,6 +58,17 @@ class AgentAdmin(RevisionAdmin):
     fieldsets = [
         (None, {"fields": ["name", "title", "enabled"]}),
         ("Model", {"fields": ["model", "credential", "instructions", "settings"]}),
+        (
+            "How long and how often a model call is tried",
+            {
+                "fields": [
+                    ("model_timeout", "model_schedule_to_start"),
+                    ("model_attempts", "model_backoff"),
+                    "model_heartbeat",
+                ],
+                "description": "Counts for sessions that start from now on.",
+            },
+        ),
         ("Tools", {"fields": ["connections", "pool"]}),
     ]
 

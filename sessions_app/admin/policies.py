@@ -37,7 +37,7 @@ class ToolPolicyInline(admin.StackedInline):
     form = ToolPolicyForm
     extra = 0
     fieldsets = [
-        (None, {"fields": [("pattern", "effect"), ("needs_approval", "timeout")]}),
+        (None, {"fields": [("pattern", "effect"), "needs_approval"]}),
         (
             "Who is asked, and how long",
             {
@@ -61,6 +61,16 @@ class ToolPolicyInline(admin.StackedInline):
                 ],
                 "description": "A person counts once. What is pending keeps the policy under which "
                 "it was asked for, and is asked for anew where the policy became stricter.",
+            },
+        ),
+        (
+            "How long, how often, and where it runs",
+            {
+                "fields": [
+                    ("timeout", "schedule_to_start"),
+                    ("attempts", "backoff"),
+                    ("heartbeat", "pool"),
+                ]
             },
         ),
     ]

@@ -39,6 +39,11 @@ class ToolPolicySerializer(serializers.ModelSerializer[ToolPolicy]):
             "reminders",
             "escalation",
             "timeout",
+            "schedule_to_start",
+            "heartbeat",
+            "attempts",
+            "backoff",
+            "pool",
         ]
         read_only_fields = fields
 
@@ -57,6 +62,11 @@ class AgentSerializer(serializers.ModelSerializer[Agent]):
             "credential",
             "connections",
             "pool",
+            "model_timeout",
+            "model_schedule_to_start",
+            "model_heartbeat",
+            "model_attempts",
+            "model_backoff",
             "tools",
             "enabled",
             "revision",

@@ -12,9 +12,10 @@ from temporalio import workflow
 from temporalio.exceptions import ActivityError
 
 with workflow.unsafe.imports_passed_through():
-    from sessions_app.flow import rules
+    from sessions_app.flow import rules, times
     from sessions_app.flow.fact import StepChanged
     from sessions_app.flow.interrupts import approved_call
+    from sessions_app.flow.queues import tool_queue
     from sessions_app.flow.rules import Reach
     from sessions_app.flow.scope import ONE_ATTEMPT, Scope
     from sessions_app.flow.state import (
@@ -153,16 +154,18 @@ class Calls:
         index: int,
         last_steps: dict[int, str],
     ) -> ToolCallResult:
-        attempts = rules.attempts_for(call, self._scope.limits.tool_attempts)
+        terms = times.of_tool(call, self._scope.limits)
+        attempts = terms.attempts
         self._acting += 1
         self._scope.set_phase(self._phase())
         try:
-            for attempt in range(1, attempts + 1):
-                last = attempt == attempts
+            for attempt in range(1, rules.MOST_ATTEMPTS + 1):
+                last = attempt >= attempts
                 result = await self._attempt_tool(call, step, approval, attempt, last)
-                if not result.retryable or last or self._scope.canceled:
+                attempts += result.handed_back
+                if not result.retryable or attempt >= attempts or self._scope.canceled:
                     break
-                await self._scope.pause(step, attempt, result.words)
+                await self._scope.pause(step, attempt, result.words, terms.backoff)
             if result.outcome == "outcome_unknown":
                 last_steps[index] = self._tell_unknown(call, step, result, attempt)
             return result
@@ -178,15 +181,16 @@ class Calls:
         attempt: int,
         last: bool,
     ) -> ToolCallResult:
-        context = self._scope.context(step, attempt)
+        context, terms = self._scope.context(step, attempt), times.of_tool(call, self._scope.limits)
         try:
             result: ToolCallResult = await workflow.execute_activity(
                 CALL_TOOL,
                 CallToolInput(context, self._scope.given.agent, call, approval, last),
                 result_type=ToolCallResult,
-                schedule_to_start_timeout=timedelta(seconds=self._scope.limits.schedule_to_start),
-                start_to_close_timeout=timedelta(seconds=call.timeout),
-                heartbeat_timeout=timedelta(seconds=self._scope.limits.heartbeat),
+                task_queue=tool_queue(call.pool or self._scope.given.pool),
+                schedule_to_start_timeout=terms.schedule_to_start,
+                start_to_close_timeout=terms.start_to_close,
+                heartbeat_timeout=terms.heartbeat,
                 retry_policy=ONE_ATTEMPT,
                 cancellation_type=workflow.ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
                 summary=f"{step.step_id} {call.tool}",
@@ -200,13 +204,17 @@ class Calls:
         self, call: ToolCallPlan, step: StepChanged, attempt: int, last: bool, error: ActivityError
     ) -> ToolCallResult:
         """The attempt brought no result: the rows know how far it came."""
-        if rules.reach_of(error) == Reach.NEVER_TAKEN:
+        reach = rules.reach_of(error)
+        if reach == Reach.NEVER_TAKEN and attempt == 1:
             untaken = rules.never_taken(call)
             self._scope.close(call, step, untaken.outcome, untaken.words)
             self._scope.steps.change(step, "failed", outcome="failed", detail=untaken.words)
             return untaken
         context = self._scope.context(step, attempt)
-        canceled = self._scope.canceled or rules.reach_of(error) == Reach.CANCELED
+        canceled = self._scope.canceled or reach == Reach.CANCELED
+        # A worker's stop is not the tool's fault: it may be tried once more than was allowed.
+        handed_back = reach == Reach.HANDED_BACK and attempt < rules.MOST_ATTEMPTS
+        last = (last and not handed_back) or reach == Reach.NEVER_TAKEN
         result: ToolCallResult = await workflow.execute_activity(
             RECONCILE_CALL,
             ReconcileInput(
@@ -216,7 +224,7 @@ class Calls:
             start_to_close_timeout=timedelta(seconds=30),
         )
         self._scope.facts.confirm(context.facts)
-        return result
+        return replace(result, handed_back=True) if handed_back else result
 
     def _tell_unknown(
         self, call: ToolCallPlan, step: StepChanged, result: ToolCallResult, attempt: int

@@ -27,6 +27,13 @@ class Reach(StrEnum):
     CUT_OFF = "cut_off"
     CANCELED = "canceled"
     RAISED = "raised"
+    HANDED_BACK = "handed_back"
+
+
+#: What the engine's library says of an attempt that a stopping worker gave up.
+WORKER_SHUTDOWN = "WorkerShutdown"
+#: However often workers are stopped under a Step, its attempts end.
+MOST_ATTEMPTS = 25
 
 
 def reach_of(error: ActivityError) -> Reach:
@@ -38,6 +45,8 @@ def reach_of(error: ActivityError) -> Reach:
         return Reach.CUT_OFF
     if isinstance(cause, CancelledError):
         return Reach.CANCELED
+    if isinstance(cause, ApplicationError) and cause.type == WORKER_SHUTDOWN:
+        return Reach.HANDED_BACK
     return Reach.RAISED
 
 
@@ -46,10 +55,14 @@ def cut_off_words(error: ActivityError) -> str:
     cause = error.cause
     if isinstance(cause, TimeoutError) and cause.type == TimeoutType.HEARTBEAT:
         return "the worker that ran it went away"
+    if reach_of(error) == Reach.NEVER_TAKEN:
+        return "no worker was free to run it again"
     if isinstance(cause, TimeoutError):
         return "it took longer than allowed"
     if isinstance(cause, CancelledError):
         return "it was canceled while it ran"
+    if reach_of(error) == Reach.HANDED_BACK:
+        return "the worker that ran it was stopped"
     return str(cause or error)
 
 
@@ -60,6 +73,14 @@ def never_taken(call: ToolCallPlan) -> ToolCallResult:
     """No worker ever took the attempt."""
     return ToolCallResult(
         "failed", f"No worker was free to run {call.tool}. {DID_NOT_RUN}", ran=False
+    )
+
+
+def waits_for_model(pool: str, seconds: float) -> str:
+    """Nobody took a model call; it has cost nothing and goes on waiting."""
+    return (
+        f"No worker of the pool {pool} had a free slot for model calls in {seconds:g} s. "
+        "It goes on waiting; start another worker, or one with more slots."
     )
 
 
@@ -103,10 +124,6 @@ def too_many_words(tool: str, limit: int) -> str:
 def step_type(call: ToolCallPlan) -> str:
     """A write gets one attempt, ever; a Step of its own type says so."""
     return "CallSingleAttemptTool" if call.effect == "write" else "CallTool"
-
-
-def attempts_for(call: ToolCallPlan, limit: int) -> int:
-    return 1 if call.effect == "write" else max(1, limit)
 
 
 def backoff(attempt: int, base: float) -> float:

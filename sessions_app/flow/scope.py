@@ -87,9 +87,9 @@ class Scope:
         """``call`` ends without its tool's answer."""
         self.facts.add(CallClosed("call_closed", call.call_id, step.step_id, outcome, words))
 
-    async def pause(self, step: StepChanged, attempt: int, why: str) -> None:
+    async def pause(self, step: StepChanged, attempt: int, why: str, backoff: float) -> None:
         """Wait before the next attempt; people see which one comes when."""
-        wait = timedelta(seconds=rules.backoff(attempt, self.limits.backoff))
+        wait = timedelta(seconds=rules.backoff(attempt, backoff))
         self.steps.change(
             step,
             "scheduled",

@@ -15,7 +15,7 @@ from sessions_app.flow.terms import Actor, ApprovalPolicy, UserMessage
 
 @dataclass(frozen=True)
 class Limits:
-    """Bounds of one session. Seconds, bytes and counts."""
+    """Bounds of one session. Seconds, bytes and counts; 0 of a model call's is as for any Step."""
 
     model_calls_per_turn: int = 50
     parallel_calls: int = 16
@@ -24,6 +24,9 @@ class Limits:
     schedule_to_start: float = 600.0
     model_timeout: float = 600.0
     heartbeat: float = 10.0
+    model_schedule_to_start: float = 600.0
+    model_heartbeat: float = 0.0
+    model_backoff: float = 0.0
     model_attempts: int = 3
     tool_attempts: int = 3
     backoff: float = 1.0
@@ -148,7 +151,10 @@ RECORD_FACTS = "record_facts"
 
 @dataclass(frozen=True)
 class ToolCallPlan:
-    """A call as the model asked for it, judged by the tool's policy. Its arguments stay in its row."""
+    """A call as the model asked for it, judged by the tool's policy. Its arguments stay in its row.
+
+    `pool` "" is the session's own; a time or a number of 0 is as the session's limits say.
+    """
 
     call_id: str
     tool: str
@@ -157,6 +163,11 @@ class ToolCallPlan:
     timeout: float
     approval: ApprovalPolicy | None = None
     error: str = ""
+    pool: str = ""
+    attempts: int = 0
+    backoff: float = 0
+    schedule_to_start: float = 0
+    heartbeat: float = 0
 
 
 @dataclass(frozen=True)
@@ -179,12 +190,16 @@ class RunModelInput:
 
 @dataclass(frozen=True)
 class RunModelResult:
-    """`error` set: the call failed; `retryable` says whether another attempt could help."""
+    """`error` set: the call failed; `retryable` says whether another attempt could help.
+
+    `handed_back`: its worker was stopped, which uses up no attempt.
+    """
 
     calls: list[ToolCallPlan] = field(default_factory=list)
     said_text: bool = False
     error: str = ""
     retryable: bool = False
+    handed_back: bool = False
 
 
 @dataclass(frozen=True)
@@ -213,6 +228,7 @@ class ToolCallResult:
     """How one attempt ended. `ran` is False when it is certain that the tool was never reached.
 
     `ask_again`: what it was to run under no longer holds, so a person is asked anew, by this policy.
+    `handed_back`: its worker was stopped, which uses up no attempt.
     """
 
     outcome: str
@@ -220,6 +236,7 @@ class ToolCallResult:
     ran: bool = True
     retryable: bool = False
     ask_again: ApprovalPolicy | None = None
+    handed_back: bool = False
 
 
 @dataclass(frozen=True)

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
-
 from temporalio import workflow
 from temporalio.exceptions import ActivityError
 
 with workflow.unsafe.imports_passed_through():
-    from sessions_app.flow import rules
+    from sessions_app.flow import rules, times
     from sessions_app.flow.calls import Calls
     from sessions_app.flow.fact import StepChanged
+    from sessions_app.flow.queues import model_queue
     from sessions_app.flow.rules import Reach
     from sessions_app.flow.scope import ONE_ATTEMPT, Scope
     from sessions_app.flow.state import RUN_MODEL, RunModelInput, RunModelResult
@@ -56,17 +55,19 @@ class Turn:
         return "failed", f"The turn reached its limit of {limit} model calls.", cause
 
     async def _run_model(self, step: StepChanged) -> RunModelResult:
-        attempts = self._scope.limits.model_attempts
-        for attempt in range(1, attempts + 1):
-            result = await self._attempt_model(step, attempt, last=attempt == attempts)
+        terms = times.of_model(self._scope.limits)
+        attempts = terms.attempts
+        for attempt in range(1, rules.MOST_ATTEMPTS + 1):
+            result = await self._attempt_model(step, attempt, last=attempt >= attempts)
+            attempts += result.handed_back
             if (
                 not result.error
                 or not result.retryable
-                or attempt == attempts
+                or attempt >= attempts
                 or self._scope.canceled
             ):
                 break
-            await self._scope.pause(step, attempt, result.error)
+            await self._scope.pause(step, attempt, result.error, terms.backoff)
         if result.error:
             status = "canceled" if self._scope.canceled else "failed"
             self._scope.steps.change(
@@ -74,24 +75,36 @@ class Turn:
             )
         return result
 
-    async def _attempt_model(self, step: StepChanged, attempt: int, last: bool) -> RunModelResult:
-        context = self._scope.context(step, attempt)
+    async def _attempt_model(
+        self, step: StepChanged, attempt: int, last: bool, patient: bool = False
+    ) -> RunModelResult:
+        """One that nobody took has cost nothing: people are told, and it waits on (``patient``)."""
+        context, terms = self._scope.context(step, attempt), times.of_model(self._scope.limits)
+        pool = self._scope.given.pool
         try:
             result: RunModelResult = await workflow.execute_activity(
                 RUN_MODEL,
                 RunModelInput(context, self._scope.given.agent, last),
                 result_type=RunModelResult,
-                start_to_close_timeout=timedelta(seconds=self._scope.limits.model_timeout),
-                heartbeat_timeout=timedelta(seconds=self._scope.limits.heartbeat),
+                task_queue=model_queue(pool),
+                schedule_to_start_timeout=None if patient else terms.schedule_to_start,
+                start_to_close_timeout=terms.start_to_close,
+                heartbeat_timeout=terms.heartbeat,
                 retry_policy=ONE_ATTEMPT,
                 cancellation_type=workflow.ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
                 summary=step.step_id,
             )
         except ActivityError as error:
-            why = rules.cut_off_words(error)
-            canceled = rules.reach_of(error) == Reach.CANCELED
+            reach = rules.reach_of(error)
+            if reach == Reach.NEVER_TAKEN:
+                words = rules.waits_for_model(pool, terms.schedule_to_start.total_seconds())
+                self._scope.steps.change(step, "scheduled", detail=words, attempt=attempt)
+                await self._scope.facts.flush()
+                return await self._attempt_model(step, attempt, last, patient=True)
             return RunModelResult(
-                error=f"The model call was cut off: {why}.", retryable=not canceled
+                error=f"The model call was cut off: {rules.cut_off_words(error)}.",
+                retryable=reach != Reach.CANCELED,
+                handed_back=reach == Reach.HANDED_BACK,
             )
         self._scope.facts.confirm(context.facts)
         return result

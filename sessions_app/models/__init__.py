@@ -5,6 +5,7 @@ from sessions_app.models.connectors import Connection
 from sessions_app.models.credentials import Credential
 from sessions_app.models.idempotency import IdempotencyKey
 from sessions_app.models.sessions import AgentEvent, Message, Session, Step, ToolCall, Turn
+from sessions_app.models.workers import WorkerPresence
 
 __all__ = [
     "Agent",
@@ -18,4 +19,5 @@ __all__ = [
     "ToolCall",
     "ToolPolicy",
     "Turn",
+    "WorkerPresence",
 ]

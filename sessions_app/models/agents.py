@@ -14,6 +14,9 @@ MOST_ESCALATIONS = 5
 #: Effects, from what may be repeated at will to what may not at all.
 STRICTNESS = ("read", "idempotent", "write")
 
+SECOND = MinValueValidator(timedelta(seconds=1))
+ATTEMPTS = [MinValueValidator(1), MaxValueValidator(20)]
+
 PERMISSION_KEY = RegexValidator(
     r"^[a-z][a-z0-9_]*(\.[a-z][a-z0-9_]*)+$",
     "Use lower-case words joined by dots, like refunds.approve.",
@@ -40,7 +43,40 @@ class Agent(models.Model):
     )
     instructions = models.TextField(blank=True, max_length=64 * 1024)
     connections = models.ManyToManyField("sessions_app.Connection", blank=True)
-    pool = models.SlugField(max_length=40, default="default")
+    pool = models.SlugField(
+        max_length=40, default="default", help_text="Whose workers run its sessions."
+    )
+    model_timeout = models.DurationField(
+        null=True,
+        blank=True,
+        validators=[SECOND],
+        help_text="How long one model call may take, as hours:minutes:seconds; empty for 10 minutes.",
+    )
+    model_attempts = models.PositiveSmallIntegerField(
+        null=True,
+        blank=True,
+        validators=ATTEMPTS,
+        help_text="How often a model call is tried; empty for 3.",
+    )
+    model_backoff = models.DurationField(
+        null=True,
+        blank=True,
+        validators=[SECOND],
+        help_text="The wait before a model call is tried again, doubling; empty for 1 second.",
+    )
+    model_schedule_to_start = models.DurationField(
+        null=True,
+        blank=True,
+        validators=[SECOND],
+        help_text="How long a model call may wait for a free slot before people are told; empty "
+        "for 10 minutes. It goes on waiting.",
+    )
+    model_heartbeat = models.DurationField(
+        null=True,
+        blank=True,
+        validators=[SECOND],
+        help_text="How long its worker may give no sign of life; empty for the installation's own.",
+    )
     settings = models.JSONField(default=dict, blank=True)
     enabled = models.BooleanField(default=True)
     revision = models.PositiveIntegerField(default=1, editable=False)
@@ -186,6 +222,34 @@ class ToolPolicy(models.Model):
         validators=[MinValueValidator(timedelta(seconds=1))],
         help_text="How long one call may take, as hours:minutes:seconds.",
     )
+    schedule_to_start = models.DurationField(
+        null=True,
+        blank=True,
+        validators=[SECOND],
+        help_text="How long it may wait for a free slot before it is given up; empty for 10 minutes.",
+    )
+    heartbeat = models.DurationField(
+        null=True,
+        blank=True,
+        validators=[SECOND],
+        help_text="How long its worker may give no sign of life; empty for the installation's own.",
+    )
+    attempts = models.PositiveSmallIntegerField(
+        null=True,
+        blank=True,
+        validators=ATTEMPTS,
+        help_text="How often it is tried; empty for 3. What writes and may not be repeated is tried "
+        "once.",
+    )
+    backoff = models.DurationField(
+        null=True,
+        blank=True,
+        validators=[SECOND],
+        help_text="The wait before it is tried again, doubling; empty for 1 second.",
+    )
+    pool = models.SlugField(
+        max_length=40, blank=True, help_text="Whose workers run it; empty for the agent's pool."
+    )
 
     class Meta:
         ordering = ["pattern"]
@@ -216,6 +280,13 @@ class ToolPolicy(models.Model):
             raise ValidationError(
                 {
                     "at_deadline": "A write never runs because nobody answered. Choose “Do not run it”."
+                }
+            )
+        if self.effect == self.Effect.WRITE and (self.attempts or 1) > 1:
+            raise ValidationError(
+                {
+                    "attempts": "A write is never run twice by itself. Leave this empty, or call the "
+                    "tool idempotent if it is safe to repeat."
                 }
             )
         self._clean_reminders()

@@ -165,7 +165,15 @@ class Step(models.Model):
             models.UniqueConstraint(fields=["session", "step_id"], name="step_once_per_session"),
             models.UniqueConstraint(fields=["session", "position"], name="step_position_once"),
         ]
-        indexes = [models.Index(fields=["session", "turn", "position"], name="step_of_turn")]
+        indexes = [
+            models.Index(fields=["session", "turn", "position"], name="step_of_turn"),
+            # Steps that wait for a worker, the oldest first: few, among all that ever were.
+            models.Index(
+                fields=["scheduled_at"],
+                name="step_waits_for_worker",
+                condition=models.Q(status="scheduled"),
+            ),
+        ]
 
     def __str__(self) -> str:
         return self.step_id

@@ -259,6 +259,9 @@ def _reconciled(given: ReconcileInput, call: ToolCall) -> ToolCallResult:
         return ToolCallResult("canceled", rules.canceled_words(call.tool), ran=begun)
     if not begun:
         retryable = given.effect != "write" and not given.last_attempt
+        if call.begun_attempt and not retryable:
+            # This attempt did not run, but an earlier one may have.
+            return cut_off(given.effect, call.tool, given.cut_off, last=True)
         words = f"{call.tool} was not reached: {given.cut_off}. {rules.DID_NOT_RUN}"
         return ToolCallResult("failed", words, ran=False, retryable=retryable)
     return cut_off(given.effect, call.tool, given.cut_off, given.last_attempt or given.canceled)

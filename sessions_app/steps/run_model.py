@@ -30,6 +30,7 @@ from sessions_app.llm.stream import ModelReply, RequestedCall, stream_response
 from sessions_app.models import Agent, Session, Step, ToolCall
 from sessions_app.projection import locked, recording
 from sessions_app.standing import standing
+from sessions_app.step_times import tool_times
 from sessions_app.steps import reports, sources
 from sessions_app.steps.heartbeat import heartbeats
 from sessions_app.stream.append import append
@@ -271,9 +272,10 @@ def _request(
         tool=keepable(call.tool)[:200],
         effect=policy.effect,  # type: ignore[arg-type]
         args_hash=arguments.hash_of(args) if args is not None else "",
-        timeout=policy.timeout.total_seconds(),
         error=error,
         approval=None if error else sources.approval_policy(agent, call.tool),
+        pool=policy.pool,
+        **tool_times(policy),
     )
     now = timezone.now()
     ToolCall.objects.create(

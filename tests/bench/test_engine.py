@@ -4,6 +4,7 @@ import asyncio
 import statistics
 import time
 import uuid
+from contextlib import AsyncExitStack
 
 import pytest
 from channels.db import database_sync_to_async as in_database
@@ -11,10 +12,18 @@ from temporalio import activity
 from temporalio.worker import Worker
 
 from approvals_app.decisions import decide
-from dexweb.engine.client import SessionEngine, connect, task_queue
+from dexweb.engine.client import SessionEngine, connect
 from dexweb.engine.embedded import engine_address
-from dexweb.engine.worker import BUILD_ID, SANDBOX, build_worker, keep_database_connections
+from dexweb.engine.slots import SlotCount
+from dexweb.engine.worker import (
+    BUILD_ID,
+    SANDBOX,
+    PoolSettings,
+    build_workers,
+    keep_database_connections,
+)
 from sessions_app.flow import state, terms
+from sessions_app.flow.queues import flow_queue, model_queue
 from sessions_app.flow.session import SessionFlow
 from sessions_app.tools.mcp import ToolPool
 from tests.live.conftest import Live, live, standing_worker  # noqa: F401
@@ -59,18 +68,23 @@ async def test_turns_a_second(live: Live) -> None:  # noqa: F811
     keep_database_connections()
     client = await connect(engine_address())
     tools = ToolPool()
-    async with build_worker(client, "full", 50, tools):
+    counts = SlotCount(50), SlotCount(50)
+    async with AsyncExitStack() as running:
+        for worker in build_workers(client, PoolSettings("full"), tools, *counts):
+            await running.enter_async_context(worker)
         full = await turns_a_second("full", record_facts=True)
     await tools.aclose()
-    async with Worker(
+    flow = Worker(
         client,
-        task_queue=task_queue("bare"),
+        task_queue=flow_queue("bare"),
         workflows=[SessionFlow],
-        activities=[answer_at_once],
         workflow_runner=SANDBOX,
         build_id=BUILD_ID,
-        max_concurrent_activities=50,
-    ):
+    )
+    model = Worker(
+        client, task_queue=model_queue("bare"), activities=[answer_at_once], build_id=BUILD_ID
+    )
+    async with flow, model:
         bare = await turns_a_second("bare", record_facts=False)
     print(f"\nturns a second: {full:.1f}; the same Flow with facts switched off: {bare:.1f}")
     print(f"ratio {full / bare:.2f} (budget 0.70)")

@@ -52,7 +52,7 @@ def until(reached: Callable[[], Any], what: str = "", patience: float = PATIENCE
 class WorkerProcess:
     """A worker of its own, on the tests' database and engine."""
 
-    def __init__(self, pool: str = "default") -> None:
+    def __init__(self, pool: str = "default", *options: str) -> None:
         self.log = Path(settings.DEXWEB_VAR) / f"worker-{uuid.uuid4().hex[:6]}.log"
         environment = {
             **os.environ,
@@ -64,7 +64,7 @@ class WorkerProcess:
         }
         with self.log.open("wb") as output:
             self.process = subprocess.Popen(
-                [sys.executable, "manage.py", "worker", "--pool", pool],
+                [sys.executable, "manage.py", "worker", "--pool", pool, *options],
                 env=environment,
                 stdout=output,
                 stderr=subprocess.STDOUT,
@@ -124,8 +124,8 @@ class Live:
     shop: Path
     workers: list[WorkerProcess] = field(default_factory=list)
 
-    def worker(self, pool: str = "default") -> WorkerProcess:
-        worker = WorkerProcess(pool)
+    def worker(self, pool: str = "default", *options: str) -> WorkerProcess:
+        worker = WorkerProcess(pool, *options)
         self.workers.append(worker)
         return worker
 

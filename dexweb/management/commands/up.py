@@ -13,11 +13,15 @@ from django.db import connections
 
 from dexweb import supervisor
 from dexweb.engine import embedded
+from dexweb.engine.worker import GRACE
 from dexweb.management.commands.seed_users import words_for_sign_in
 
 HOST = "127.0.0.1"
 ENGINE_LIMIT = 30.0
 READY_LIMIT = 90.0
+# Running Steps have the worker's grace; what they leave is then handed back.
+WORKER_STOP_LIMIT = GRACE + 3.0
+STOP_LIMIT = WORKER_STOP_LIMIT + 4.0
 
 
 class Command(BaseCommand):
@@ -29,7 +33,7 @@ class Command(BaseCommand):
         # Databases and logs hold what people and agents said: nobody else's to read.
         os.umask(0o077)
         supervisor.stop_signals_interrupt()
-        tree = supervisor.Supervisor(self.say)
+        tree = supervisor.Supervisor(self.say, limit=STOP_LIMIT)
         try:
             with supervisor.claim(settings.DEXWEB_VAR, self.address()):
                 try:
@@ -49,7 +53,7 @@ class Command(BaseCommand):
         call_command("migrate", interactive=False, verbosity=0)
         self.start_engine(tree)
         self.say("Starting the worker and the web server …")
-        tree.start(self.child("worker", ["manage.py", "worker"], 7.0))
+        tree.start(self.child("worker", ["manage.py", "worker"], WORKER_STOP_LIMIT))
         port = str(settings.DEXWEB_PORT)
         # Verbosity 0: no access log, since request lines carry search words and cursors.
         daphne = ["-m", "daphne", "-v", "0", "-b", HOST, "-p", port, "dexweb.asgi:application"]
