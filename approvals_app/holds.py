@@ -44,7 +44,10 @@ def release(user: User, interrupt_id: str, *, request_id: str) -> None:
 
 
 def extend(user: User, interrupt_id: str, *, until: datetime, request_id: str) -> None:
-    """Move the deadline to ``until`` (with a zone). Raises DeadlineInPast beside the usual."""
+    """Move the deadline to ``until`` (with a zone), later than now but not for ever.
+
+    Raises DeadlineInPast, DeadlineNotLater and DeadlineTooFar beside the usual.
+    """
     interrupt = _allowed(user, interrupt_id)
     if until <= timezone.now():
         raise DeadlineInPast(until=until.isoformat())

@@ -121,7 +121,8 @@ class SessionEngine:
         return await self._update(session_id, "release_interrupt", rpc)
 
     async def extend_deadline(self, session_id: str, rpc: state.ExtendDeadline) -> state.RpcAnswer:
-        """Move a deadline. Raises InterruptAlreadyDecided, InterruptExpired, DeadlineInPast."""
+        """Move a deadline. Raises InterruptAlreadyDecided, InterruptExpired, DeadlineInPast,
+        DeadlineNotLater, DeadlineTooFar."""
         return await self._update(session_id, "extend_deadline", rpc)
 
     async def cancel_turn(self, session_id: str, rpc: state.CancelTurn) -> state.RpcAnswer:

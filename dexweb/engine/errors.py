@@ -227,6 +227,40 @@ class DeadlineInPast(DexwebError):
 
 
 @dataclass
+class DeadlineNotLater(DexwebError):
+    """``deadline`` is the one that stands."""
+
+    until: str = ""
+    deadline: str = ""
+    code = "deadline_not_later"
+    title = "That is earlier than the deadline"
+
+    @property
+    def message(self) -> str:
+        return (
+            "Others count on the time that is left, so a deadline only moves later. "
+            "To end it now, approve or reject it."
+        )
+
+
+@dataclass
+class DeadlineTooFar(DexwebError):
+    """``latest`` is the last moment that would be taken."""
+
+    until: str = ""
+    latest: str = ""
+    code = "deadline_too_far"
+    title = "That is too far away"
+
+    @property
+    def message(self) -> str:
+        return (
+            f"A deadline can be moved to {self.latest[:10] or 'thirty days from now'} at the latest. "
+            "Choose an earlier moment; it can be moved again later."
+        )
+
+
+@dataclass
 class FourEyes(DexwebError):
     """``because`` says what ties the person to the request."""
 

@@ -351,11 +351,18 @@ class Interrupts:
             until=hold.until.isoformat(),
         )
 
-    def check_extension(self, rpc: ExtendDeadline) -> Interrupt:
+    def check_extension(self, rpc: ExtendDeadline) -> None:
+        """Refuse a moment that is past, takes time from others, or would keep it open for ever."""
         interrupt = self.pending(rpc.interrupt_id)
-        if datetime.fromisoformat(rpc.until) <= workflow.now():
+        until, now = datetime.fromisoformat(rpc.until), workflow.now()
+        latest = now + timedelta(seconds=rules.longest_wait(interrupt.policy))
+        if until <= now:
             raise rules.refuse("deadline_in_past", until=rpc.until)
-        return interrupt
+        if until < interrupt.deadline:
+            deadline = interrupt.deadline.isoformat()
+            raise rules.refuse("deadline_not_later", until=rpc.until, deadline=deadline)
+        if until > latest:
+            raise rules.refuse("deadline_too_far", until=rpc.until, latest=latest.isoformat())
 
     def _expired(self, interrupt: Interrupt) -> Exception:
         return rules.refuse(

@@ -17,7 +17,7 @@ from temporalio.exceptions import (
 )
 
 from sessions_app.flow.state import RpcAnswer, ToolCallPlan, ToolCallResult
-from sessions_app.flow.terms import UserMessage
+from sessions_app.flow.terms import ApprovalPolicy, UserMessage
 
 
 class Reach(StrEnum):
@@ -129,6 +129,15 @@ def step_type(call: ToolCallPlan) -> str:
 def backoff(attempt: int, base: float) -> float:
     """Seconds to wait after ``attempt`` (from 1) failed: doubling, at most a minute."""
     return min(base * 2.0 ** (attempt - 1), 60.0)
+
+
+LONGEST_EXTENSION = 30 * 24 * 3600.0
+
+
+def longest_wait(policy: ApprovalPolicy) -> float:
+    """How many seconds from now a deadline may be moved to: 30 days, or what its policy waits itself."""
+    reach = policy.deadline + sum(step.deadline for step in policy.escalation)
+    return max(LONGEST_EXTENSION, reach)
 
 
 def refuse(code: str, **details: object) -> ApplicationError:

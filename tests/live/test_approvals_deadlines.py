@@ -8,7 +8,13 @@ from django.utils import timezone
 
 from approvals_app import holds
 from approvals_app.models import AuditEntry, Interrupt
-from dexweb.engine.errors import DeadlineInPast, DecisionNotAllowed, InterruptExpired
+from dexweb.engine.errors import (
+    DeadlineInPast,
+    DeadlineNotLater,
+    DeadlineTooFar,
+    DecisionNotAllowed,
+    InterruptExpired,
+)
 from sessions_app.models import Agent
 from tests.live.conftest import Live, assert_stream_is_whole, until
 
@@ -124,10 +130,15 @@ def test_a_moved_deadline_holds_and_is_audited(live: Live) -> None:
     ann = live.person("ann", "refunds.approve")
     interrupt = live.ask(live.start(ann))
     before = interrupt.deadline
-    with pytest.raises(DeadlineInPast):
-        holds.extend(ann, interrupt.pk, until=timezone.now(), request_id=str(uuid.uuid4()))
     later = timezone.now() + timedelta(hours=2)
     holds.extend(ann, interrupt.pk, until=later, request_id=str(uuid.uuid4()))
+    for moment, refusal in (
+        (timezone.now(), DeadlineInPast),
+        (later - timedelta(minutes=1), DeadlineNotLater),
+        (timezone.now() + timedelta(days=31), DeadlineTooFar),
+    ):
+        with pytest.raises(refusal):
+            holds.extend(ann, interrupt.pk, until=moment, request_id=str(uuid.uuid4()))
     interrupt.refresh_from_db()
     assert interrupt.deadline == later
     entry = AuditEntry.objects.get(action="deadline.extended")
