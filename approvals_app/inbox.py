@@ -4,16 +4,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.contrib.auth.models import User
-from django.db.models import Case, IntegerField, OuterRef, Q, QuerySet, Subquery, Value, When
+from django.db.models import Case, IntegerField, Q, QuerySet, Value, When
 from django.db.models.functions import Length, Substr
 from django.utils import timezone
 
 from approvals_app.inbox_filters import ApprovalFilters
-from approvals_app.models import Decision, Delegation, Interrupt
-from approvals_app.rules import lent_keys, own_keys
+from approvals_app.models import Decision, Interrupt
+from approvals_app.rules import barred_rows, last_author, lent_keys, own_keys, tied_to
 from approvals_app.twins import LONGEST_TWIN
 from dexweb.paging import Page, keyset_page
-from sessions_app.models import Agent, Message, ToolCall
+from sessions_app.models import Agent, ToolCall
 
 ROWS_AT_MOST = 100
 COUNTED = 1000
@@ -47,9 +47,7 @@ class Viewer:
 
     @classmethod
     def of(cls, user: Any) -> "Viewer":
-        givers = Delegation.objects.in_force().filter(receiver=user)
-        tied_to = [user.pk, *givers.values_list("giver", flat=True)]
-        return cls(user.pk, own_keys(user), lent_keys(user), tied_to)
+        return cls(user.pk, own_keys(user), lent_keys(user), list(tied_to(user)))
 
 
 def page_of_approvals(filters: ApprovalFilters, viewer: Viewer, cursor: str) -> Page[Interrupt]:
@@ -87,9 +85,7 @@ def names() -> tuple[list[str], list[str]]:
 def ranked(rows: Any, viewer: Viewer) -> Any:
     """``rows`` with ``rank``, 0 where the viewer may decide and 1 elsewhere, and ``danger``, 0 for
     the highest risk (and for one that is not known)."""
-    last = Message.objects.filter(session=OuterRef("session"), turn__lte=OuterRef("turn"))
-    author = Subquery(last.order_by("-turn", "-id").values("author")[:1])
-    others = [When(_barred(viewer), then=Value(1))]
+    others = [When(barred_rows(viewer.tied_to), then=Value(1))]
     if viewer.own is not None:
         keys = viewer.own | frozenset(viewer.lent)
         others.append(When(~Q(permission__in=keys), then=Value(1)))
@@ -100,14 +96,7 @@ def ranked(rows: Any, viewer: Viewer) -> Any:
         default=Value(0),
         output_field=IntegerField(),
     )
-    return rows.annotate(last_author=author).annotate(rank=mine, danger=danger)
-
-
-def _barred(viewer: Viewer) -> Q:
-    """The rule of four eyes as the database can ask it; `rules.four_eyes_bars` has the last word."""
-    tied = Q(last_author__isnull=True) | Q(last_author__in=viewer.tied_to)
-    tied |= Q(session__started_by__isnull=True) | Q(session__started_by__in=viewer.tied_to)
-    return Q(policy__four_eyes=True) & tied
+    return rows.annotate(last_author=last_author()).annotate(rank=mine, danger=danger)
 
 
 def mark(rows: list[Interrupt], viewer: Viewer) -> None:

@@ -1,12 +1,15 @@
 """Who may decide: permission keys, delegations, and the rule of four eyes."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 from django.contrib.auth.models import User
-from django.db.models import Exists, OuterRef, Q
+from django.db.models import Exists, OuterRef, Q, QuerySet, Subquery
 
 from approvals_app.models import Delegation, Interrupt, PermissionKey, Principal
+
+from sessions_app.models import Message
 
 SEE = "approvals_app.view_interrupt"
 
@@ -86,6 +89,25 @@ def standing_to_decide(user: Any, interrupt: Interrupt) -> Standing:
             return Standing(holds=False)
     because = four_eyes_bars(user, for_whom, interrupt)
     return Standing(holds=True, for_whom=for_whom, barred_because=because)
+
+
+def last_author() -> Subquery:
+    """For an annotation of interrupts: who wrote last to the session before it was asked."""
+    last = Message.objects.filter(session=OuterRef("session"), turn__lte=OuterRef("turn"))
+    return Subquery(last.order_by("-turn", "-id").values("author")[:1])
+
+
+def tied_to(user: Principal) -> QuerySet[User, int]:
+    """The ids of ``user`` and of all who have handed them a permission: for four eyes, one person."""
+    givers = Delegation.objects.in_force().filter(receiver=user).values("giver")
+    return User.objects.filter(Q(pk=user.pk) | Q(pk__in=givers)).values_list("pk", flat=True)
+
+
+def barred_rows(tied: Iterable[int]) -> Q:
+    """`four_eyes_bars` as the database can ask it, of interrupts annotated with `last_author`."""
+    asked = Q(last_author__isnull=True) | Q(last_author__in=tied)
+    asked |= Q(session__started_by__isnull=True) | Q(session__started_by__in=tied)
+    return Q(policy__four_eyes=True) & asked
 
 
 def four_eyes_bars(user: Any, for_whom: User | None, interrupt: Interrupt) -> str:

@@ -14,11 +14,18 @@ class InterruptQuerySet(models.QuerySet["Interrupt"]):
         return self.filter(state=Interrupt.State.PENDING)
 
     def decidable_by(self, user: Principal) -> "InterruptQuerySet":
-        """Those that ``user`` holds the permission key for."""
-        from approvals_app.rules import permission_keys
+        """Those that ``user`` holds the permission key for, less what four eyes keep them out of.
 
-        keys = permission_keys(user)
-        return self if keys is None else self.filter(permission__in=keys)
+        One query more than its own, whatever there is; `rules.standing_to_decide` has the last word.
+        """
+        from approvals_app import rules
+
+        keys = rules.permission_keys(user)
+        rows = self if keys is None else self.filter(permission__in=keys)
+        barred = models.When(rules.barred_rows(rules.tied_to(user)), then=True)
+        return rows.annotate(
+            last_author=rules.last_author(), barred=models.Case(barred, default=False)
+        ).filter(barred=False)
 
 
 class Interrupt(models.Model):

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from approvals_app.models import Interrupt
-from approvals_app.rules import permission_keys
 from sessions_app.detail.words import session_standing
 from sessions_app.models import Session
 from sessions_app.state_words import StateWords
@@ -38,7 +37,7 @@ class Head:
 
 
 def head_of(session: Session, user: object, now: datetime) -> Head:
-    """What the head shows ``user``. Two queries, one of them only while something waits."""
+    """What the head shows ``user``. One query, and two more only while something waits."""
     waiting = _waiting(session, user) if session.open else []
     deadline = waiting[0].interrupt.deadline if waiting else None
     return Head(
@@ -59,8 +58,11 @@ def _waiting(session: Session, user: object) -> list[Waiting]:
         .filter(session=session)
         .only("id", "step_id", "tool", "deadline", "permission", "risk")[:WAITING_READ]
     )
-    keys = permission_keys(user) if found else None  # type: ignore[arg-type]
-    return [Waiting(one, keys is None or one.permission in keys) for one in found]
+    if not found:
+        return []
+    rows = Interrupt.objects.filter(pk__in=[one.pk for one in found])
+    mine = set(rows.decidable_by(user).values_list("pk", flat=True))  # type: ignore[arg-type]
+    return [Waiting(one, one.pk in mine) for one in found]
 
 
 def first_to_show(session: Session, waiting: list[Waiting]) -> str:

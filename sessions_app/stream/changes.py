@@ -4,10 +4,11 @@ from collections import Counter
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.db.models import Count
+from django.db.models import Case, Count, F, Value, When
 from django.utils import timezone
 
 from approvals_app.models import Delegation, Interrupt
+from approvals_app.rules import last_author
 from sessions_app.models import Session
 from sessions_app.stream.feed import KEPT_IDS, ListReader
 
@@ -62,23 +63,41 @@ class ApprovalChanges:
         self.looked = False
         self._pending: dict[str, tuple[Any, ...]] = {}
         self._by_permission: Counter[str] = Counter()
+        #: Those that want another pair of eyes: their key, who started the session, who wrote last.
+        self._four_eyes: list[tuple[str, int | None, int | None]] = []
         #: Which delegations count for what is pending; whoever hears of it reads their keys anew.
         self.lent: frozenset[tuple[int, ...]] = frozenset()
 
     def recent(self) -> list[str]:
         return []
 
-    def pending(self, permissions: frozenset[str] | None) -> int:
-        """How many are pending that the holder of these keys may decide; None holds all."""
+    def pending(self, permissions: frozenset[str] | None, tied: frozenset[int]) -> int:
+        """How many are pending that the holder of these keys may decide; None holds all.
+
+        ``tied``: who they are for the rule of four eyes (`rules.tied_to`).
+        """
         counts = self._by_permission
         keys = counts.keys() if permissions is None else permissions
-        return sum(counts[key] for key in keys)
+        barred = sum(
+            1
+            for key, *asked in self._four_eyes
+            if key in keys and any(person is None or person in tied for person in asked)
+        )
+        return sum(counts[key] for key in keys) - barred
 
     def look(self) -> dict[str, Any]:
         """Reads the database; `apply` gets the answer in the loop."""
         rows = Interrupt.objects.pending().order_by("deadline", "id")
-        fields = rows.annotate(said=Count("votes")).values_list(
-            "id", "revision", "deadline", "hold_by", "hold_until", "said", "permission"
+        four_eyes = When(policy__four_eyes=True, then=Value(True))
+        author = When(policy__four_eyes=True, then=last_author())
+        fields = rows.annotate(
+            said=Count("votes"),
+            apart=Case(four_eyes, default=Value(False)),
+            author=Case(author, default=Value(None)),
+            starter=F("session__started_by"),
+        ).values_list(
+            *("id", "revision", "deadline", "hold_by", "hold_until", "said"),
+            *("apart", "starter", "author", "permission"),
         )
         lent: dict[str, tuple[int, ...]] = {}
         delegations = Delegation.objects.in_force().order_by("id")
@@ -92,6 +111,11 @@ class ApprovalChanges:
     def apply(self, rows: dict[str, Any]) -> None:
         before, self._pending = self._pending, rows
         self._by_permission = Counter(permission for *_, permission in rows.values())
+        self._four_eyes = [
+            (permission, starter, author)
+            for *_, apart, starter, author, _, permission in rows.values()
+            if apart
+        ]
         self.lent = frozenset(lent for *_, lent, _ in rows.values())
         first, self.looked = not self.looked, True
         changed = [pk for pk in {**before, **rows} if before.get(pk) != rows.get(pk)]

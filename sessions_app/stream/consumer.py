@@ -7,7 +7,7 @@ from urllib.parse import parse_qs
 
 from channels.db import database_sync_to_async
 
-from approvals_app.rules import permission_keys
+from approvals_app.rules import permission_keys, tied_to
 from sessions_app.stream.closing import BAD_MESSAGE, NOT_FOUND, Closed
 from sessions_app.stream.feed import Reader
 from sessions_app.stream.read import EventsGone, Item, gaps, items_after, position
@@ -127,9 +127,14 @@ class ApprovalsSocket(Socket):
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
         self.keys: frozenset[str] | None = frozenset()
+        self.tied: frozenset[int] = frozenset()
 
     async def admitted(self) -> None:
-        self.keys = await database_sync_to_async(permission_keys)(self.user)
+        await database_sync_to_async(self._read_keys)()
+
+    def _read_keys(self) -> None:
+        self.keys = permission_keys(self.user)
+        self.tied = frozenset(tied_to(self.user))
 
     async def serve(self) -> None:
         wake = asyncio.Event()
@@ -146,7 +151,7 @@ class ApprovalsSocket(Socket):
                         lent = approvals.lent
                         await self.admitted()
                     more = {"more": True} if overflowed else {}
-                    pending = approvals.pending(self.keys)
+                    pending = approvals.pending(self.keys, self.tied)
                     await self.say("approvals", ids=ids, pending=pending, **more)
 
 

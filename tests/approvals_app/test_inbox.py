@@ -63,6 +63,11 @@ def test_what_four_eyes_keep_from_me_is_not_mine(inbox, ann, client):
     build.interrupt(unknown, "i-unknown", policy=eyes)
     assert inbox("mine=1") == ["i-mine"]
     assert set(inbox()) == {"i-mine", "i-started", "i-wrote", "i-unknown"}
+    build.interrupt(build.session("free", started_by=ann), "i-free", policy={})
+    badge = '2<span class="sr"> wait for you</span>'
+    assert badge in client.get("/approvals/").content.decode()
+    mine = build.client_of(ann).get("/api/v1/approvals/?mine=true").json()["results"]
+    assert {row["id"] for row in mine} == {"i-mine", "i-free"}
 
 
 @pytest.mark.parametrize(

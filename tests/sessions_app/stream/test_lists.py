@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from approvals_app.delegations import revoke
 from approvals_app.models import Delegation, Interrupt, PermissionKey
-from sessions_app.models import Session
+from sessions_app.models import Message, Session
 from sessions_app.projection import locked
 from sessions_app.stream.append import append
 from sessions_app.stream.feed import ListReader
@@ -99,6 +99,30 @@ async def test_approvals_that_come_and_go_are_named_with_how_many_wait_for_this_
         await settled(viewer, ids=["i-1"], pending=0)
     async with listening("/ws/approvals", browser) as viewer:
         await settled(viewer, type="approvals", ids=[], pending=0)
+
+
+async def test_what_four_eyes_keep_from_this_person_is_not_counted_as_waiting_for_them(
+    session: Session, watcher: User, browser: Client
+) -> None:
+    def ask_apart(pk: str, starter: User) -> None:
+        Session.objects.update(started_by=starter)
+        Message.objects.all().delete()
+        Message.objects.create(
+            session_id="s-1", message_id=pk, text="Hi", author=starter, turn=1,
+            created_at=timezone.now(),
+        )  # fmt: skip
+        ask(pk)
+        Interrupt.objects.filter(pk=pk).update(policy={"four_eyes": True})
+
+    other = await in_database(User.objects.create_user)("other")
+    await in_database(give_key)(watcher)
+    async with listening("/ws/approvals", browser) as viewer:
+        await in_database(ask)("i-1")
+        await settled(viewer, type="approvals", pending=1)
+        await in_database(ask_apart)("i-2", watcher)
+        await settled(viewer, ids=["i-2"], pending=1)
+        await in_database(ask_apart)("i-3", other)
+        await settled(viewer, pending=3)
 
 
 async def test_a_deadline_that_moves_is_a_change(
