@@ -69,7 +69,8 @@ class InterruptRpcs(SessionState):
             self._interrupts.check_extension(rpc)
 
     async def _extend(self, rpc: ExtendDeadline) -> tuple[str, str]:
-        self._interrupts.extend(self._interrupts.check_extension(rpc), rpc)
+        # Its bounds were the validator's to check, in this very moment: no replay asks them again.
+        self._interrupts.extend(self._interrupts.pending(rpc.interrupt_id), rpc)
         return rpc.interrupt_id, rpc.until
 
 
