@@ -8,7 +8,6 @@ from django.contrib.auth.models import User
 from django.db.models import Exists, OuterRef, Q, QuerySet, Subquery
 
 from approvals_app.models import Delegation, Interrupt, PermissionKey, Principal
-
 from sessions_app.models import Message
 
 SEE = "approvals_app.view_interrupt"
