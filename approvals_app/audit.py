@@ -2,11 +2,11 @@
 
 The newest number and hash stand in `AuditHead`, outside the log, and in a file beside the database
 (`audit_anchor`), so that entries cut off at the end are missed too; `verify` finds a changed, removed,
-moved or cut-off entry.
+moved or cut-off entry. What `audit_prune` removed at the beginning is anchored in both likewise.
 """
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -31,6 +31,8 @@ SURFACES = {
     "command": "by a command on the server",
     "system": "by Dexweb itself",
 }
+
+MISSING = "is missing"
 
 _via: ContextVar[str] = ContextVar("dexweb_audit_via", default="system")
 
@@ -107,41 +109,109 @@ class Finding:
 def verify(*, with_file: bool = True) -> Finding | None:
     """Walk the whole log, oldest first; None when every entry is as it was written.
 
-    Entries may be added meanwhile: the file is read first, then the newest entry, then the head
-    row, so each has what the one before it had. Without the file (``with_file=False``) an end that
-    was cut off, or a chain that was written anew, together with the head row stays unseen.
+    Without the files (``with_file=False``) an end or a beginning that was cut off, or a chain that
+    was written anew, together with the head row stays unseen.
+    """
+    while True:
+        pruned_before = _head().pruned_seq
+        finding = _verify(with_file)
+        # What was pruned while the log was read looks like missing entries: read it again.
+        if finding is None or _head().pruned_seq == pruned_before:
+            return finding
+
+
+def pruned_through() -> int:
+    """The number of the newest entry that was pruned; 0 for a log that is whole."""
+    return _head().pruned_seq
+
+
+def _head() -> AuditHead:
+    return AuditHead.objects.filter(pk=1).first() or AuditHead()
+
+
+def _verify(with_file: bool) -> Finding | None:
+    """Entries may be added meanwhile: the file is read first, then the newest entry, then the head
+    row, so each has what the one before it had.
     """
     remembered = audit_anchor.remembered() if with_file else {}
     newest = AuditEntry.objects.aggregate(newest=Max("seq"))["newest"] or 0
-    head = AuditHead.objects.filter(pk=1).first() or AuditHead()
+    head = _head()
     if head.seq < newest:
         return Finding(head.seq + 1, "is newer than the head row, which was set back")
     if remembered is None:
         if newest == 0 and head.seq == 0:
             return None
         return Finding(newest, f"cannot be held against {audit_anchor.path()}, which is not there")
-    return _walk(head, remembered)
+    return _walk(head, remembered) or _check_beginning(head, remembered, with_file)
+
+
+def _check_beginning(
+    head: AuditHead, remembered: dict[int, set[str]], with_file: bool
+) -> Finding | None:
+    """Whether what is said to have been pruned was: by the log itself, and by both files."""
+    seq, known = head.pruned_seq, {head.pruned_hash}
+    if not seq:
+        return None
+    gone = "and all before it are gone, and {}: see “Kept for how long?” in docs/audit.md"
+    if not AuditEntry.objects.filter(
+        action="audit.pruned", seq__gt=seq, detail__through=seq
+    ).exists():
+        return Finding(seq, gone.format("no entry tells who pruned them"))
+    if with_file and audit_anchor.pruned().get(seq) != known:
+        return Finding(seq, gone.format(f"{audit_anchor.pruned_path()} does not know of it"))
+    if remembered.get(seq, known) != known:
+        return Finding(seq, f"is another than the one in {audit_anchor.NAME}")
+    return None
 
 
 def _walk(head: AuditHead, remembered: dict[int, set[str]]) -> Finding | None:
-    expected, before = 1, ""
     rows = AuditEntry.objects.filter(seq__lte=head.seq).order_by("seq")
-    for entry in rows.iterator(chunk_size=1000):
-        if entry.seq != expected:
-            return Finding(expected, "is missing")
-        if entry.previous_hash != before:
-            return Finding(entry.seq, "does not follow the entry before it")
-        if hash_of(entry) != entry.hash:
-            return Finding(entry.seq, "was changed")
-        if remembered.get(entry.seq, {entry.hash}) != {entry.hash}:
-            return Finding(entry.seq, f"is another than the one in {audit_anchor.NAME}")
-        expected, before = entry.seq + 1, entry.hash
+    last, finding = follow(head, rows.iterator(chunk_size=1000), remembered)
+    if finding is not None:
+        return finding
     newest = max(head.seq, *remembered, 0)
-    if newest >= expected:
-        return Finding(expected, f"is missing: the log once went on to {newest}")
-    if head.hash != before:
-        return Finding(expected - 1, "is another than the one in the head row")
+    if newest > last.seq:
+        return Finding(last.seq + 1, f"is missing: the log once went on to {newest}")
+    if head.hash != last.hash:
+        return Finding(last.seq, "is another than the one in the head row")
     return None
+
+
+@dataclass(frozen=True)
+class Place:
+    """How far the log was read: the number and hash that the next entry must follow."""
+
+    seq: int
+    hash: str
+
+
+def follow(
+    head: AuditHead, entries: Iterable[AuditEntry], remembered: dict[int, set[str]]
+) -> tuple[Place, Finding | None]:
+    """Read ``entries``, which begin with the oldest, as far as they are as they were written."""
+    place = Place(head.pruned_seq, head.pruned_hash)
+    for entry in entries:
+        problem = _problem(entry, place, remembered)
+        if problem == MISSING:
+            return place, Finding(place.seq + 1, MISSING)
+        if problem:
+            return place, Finding(entry.seq, problem)
+        place = Place(entry.seq, entry.hash)
+    return place, None
+
+
+def _problem(entry: AuditEntry, place: Place, remembered: dict[int, set[str]]) -> str:
+    if entry.seq <= place.seq:
+        return "is there although it was pruned"
+    if entry.seq != place.seq + 1:
+        return MISSING
+    if entry.previous_hash != place.hash:
+        return "does not follow the entry before it"
+    if hash_of(entry) != entry.hash:
+        return "was changed"
+    if remembered.get(entry.seq, {entry.hash}) != {entry.hash}:
+        return f"is another than the one in {audit_anchor.NAME}"
+    return ""
 
 
 def _keepable(value: Any) -> Any:

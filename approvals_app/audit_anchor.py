@@ -1,7 +1,8 @@
 """The newest entries of the audit log, remembered in a file beside the database.
 
 Whoever can write to the database, but not to ``DEXWEB_VAR``, can make table and head row agree on a
-log without its end, or on another one from some entry on. The lines here then speak against it.
+log without its end, or on another one from some entry on. The lines here then speak against it. A
+second file does the same for the log's beginning: it names what was pruned, so that no more can go.
 """
 
 import fcntl
@@ -17,6 +18,7 @@ from django.conf import settings
 log = logging.getLogger(__name__)
 
 NAME = "audit.head"
+PRUNED = "audit.pruned"
 #: About 14,000 entries; then the file becomes ``audit.head.1`` and a new one begins.
 LIMIT = 1024 * 1024
 
@@ -27,6 +29,10 @@ def path() -> Path:
 
 def older() -> Path:
     return path().with_name(f"{NAME}.1")
+
+
+def pruned_path() -> Path:
+    return path().with_name(PRUNED)
 
 
 def remember(seq: int, entry_hash: str) -> None:
@@ -42,6 +48,29 @@ def remember(seq: int, entry_hash: str) -> None:
                 os.close(file)
     except OSError:
         log.exception("entry %s of the audit log is not remembered in %s", seq, path())
+
+
+def remember_pruned(seq: int, entry_hash: str) -> None:
+    """Append the newest entry of those about to be pruned; on the disk when this returns.
+
+    Raises OSError: then nothing may be pruned.
+    """
+    with _alone():
+        file = os.open(pruned_path(), os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+        try:
+            os.write(file, f"{seq} {entry_hash}\n".encode())
+            os.fsync(file)
+        finally:
+            os.close(file)
+
+
+def pruned() -> dict[int, set[str]]:
+    """What `remember_pruned` wrote. A prune that was rolled back may be among it."""
+    found: dict[int, set[str]] = defaultdict(set)
+    if pruned_path().exists():
+        for number, entry_hash in _lines(pruned_path()):
+            found[number].add(entry_hash)
+    return dict(found)
 
 
 def remembered() -> dict[int, set[str]] | None:

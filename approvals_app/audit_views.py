@@ -31,6 +31,7 @@ def audit_log(request: HttpRequest) -> HttpResponse:
         "filters": filters,
         "areas": choices(),
         "listed": filters.action in ACTIONS or filters.action in AREAS,
+        "pruned": 0 if page.next else audit.pruned_through(),
         "export": filters.query(),
         "export_at_most": AT_MOST,
         "next": filters.query(cursor=page.next, **more) if page.next else "",

@@ -51,6 +51,7 @@ ACTIONS = {
     "token.shown": "was shown an API token",
     "token.made": "made an API token",
     "audit.exported": "exported the audit log",
+    "audit.pruned": "removed old entries of the audit log",
 }
 
 #: The first words of actions, for the filter.

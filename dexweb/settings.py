@@ -8,6 +8,7 @@ from pathlib import Path
 from environs import Env, validate
 
 from dexweb.keys import signing_key
+from dexweb.periods import whole_days
 
 env = Env()
 
@@ -37,6 +38,7 @@ DEXWEB_SOCKET_PING = env.float("DEXWEB_SOCKET_PING", 20.0)
 DEXWEB_SOCKET_IDLE = env.float("DEXWEB_SOCKET_IDLE", 60.0)
 DEXWEB_SOCKET_RECHECK = env.float("DEXWEB_SOCKET_RECHECK", 5.0)
 DEXWEB_CREDENTIAL_KEYS = env.list("DEXWEB_CREDENTIAL_KEYS", [])
+DEXWEB_AUDIT_KEEP = whole_days(kept) if (kept := env.str("DEXWEB_AUDIT_KEEP", "")) else None
 DEXWEB_DOT = env.str("DEXWEB_DOT", "")
 DEXWEB_LAYOUT_TIMEOUT = env.float("DEXWEB_LAYOUT_TIMEOUT", 5.0)
 

@@ -7,7 +7,8 @@ from django.db import models
 
 
 class AppendOnly(Exception):
-    """Entries of the audit log are written once; they are never changed and never deleted."""
+    """Entries of the audit log are written once and never changed; only the oldest are removed, by
+    `approvals_app.audit_prune`."""
 
 
 class AuditQuerySet(models.QuerySet["AuditEntry"]):
@@ -68,10 +69,15 @@ class AuditEntry(models.Model):
 
 
 class AuditHead(models.Model):
-    """The one row that knows the newest number and hash: the anchor outside the log, and its lock."""
+    """The one row that knows the newest number and hash: the anchor outside the log, and its lock.
+
+    Likewise the newest entry that was pruned, which the first one that is kept follows.
+    """
 
     seq = models.PositiveBigIntegerField(default=0)
     hash = models.CharField(max_length=64, blank=True)
+    pruned_seq = models.PositiveBigIntegerField(default=0)
+    pruned_hash = models.CharField(max_length=64, blank=True)
 
     def __str__(self) -> str:
         return str(self.seq)

@@ -1,5 +1,5 @@
 """What a worker looks after beside its Steps: kept decisions, sessions that ended unseen, and news of
-approvals that somebody is to be told.
+approvals that somebody is to be told; and an audit log that is not kept for ever.
 """
 
 import asyncio
@@ -8,6 +8,7 @@ import logging
 from channels.db import database_sync_to_async as in_database
 
 from approvals_app import outbox
+from approvals_app.audit_prune import prune_kept
 from approvals_app.notify import outbox as notifications
 from dexweb.engine.errors import EngineUnavailable
 from sessions_app.reconcile import reconcile_some
@@ -18,11 +19,12 @@ EVERY = 2.0
 RECONCILE_EVERY = 15
 FORGET_EVERY = 300
 AT_ONCE = 4
+PRUNE_EVERY = 60.0
 
 
 async def sweep_forever() -> None:
     """All of it, until it is canceled. A slow mail server or webhook keeps no decision waiting."""
-    await asyncio.gather(decisions_forever(), notifications_forever())
+    await asyncio.gather(decisions_forever(), notifications_forever(), prune_forever())
 
 
 async def decisions_forever() -> None:
@@ -66,3 +68,14 @@ async def notifications_forever() -> None:
             log.exception("notifications could not be sent")
         rounds += 1
         await asyncio.sleep(EVERY)
+
+
+async def prune_forever() -> None:
+    """The oldest entries of the audit log, some at a time, when the settings say how long it is kept."""
+    prune_once = in_database(prune_kept, thread_sensitive=False)
+    while True:
+        try:
+            await prune_once()
+        except Exception:
+            log.exception("the audit log was not pruned")
+        await asyncio.sleep(PRUNE_EVERY)

@@ -10,7 +10,7 @@ from approvals_app.models import AuditEntry
 
 class Command(BaseCommand):
     help = (
-        "Compares the audit log with its hashes, its head row and the file audit.head; says the "
+        "Compares the audit log with its hashes, its head row and the files beside it; says the "
         "first entry that was changed, removed or cut off, and then ends with code 1."
     )
 
@@ -27,7 +27,9 @@ class Command(BaseCommand):
         if finding is not None:
             raise CommandError(f"Entry {finding.seq} {finding.problem}.")
         count = AuditEntry.objects.count()
+        pruned = audit.pruned_through()
+        after = f", after {pruned:,} that were pruned" if pruned else ""
         known = f" and {audit_anchor.path()}" if with_file and count else ""
         self.stdout.write(
-            f"The audit log is as it was written: {count:,} entries, the head row{known} agree."
+            f"The audit log is as it was written: {count:,} entries{after}; the head row{known} agree."
         )
