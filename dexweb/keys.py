@@ -1,11 +1,14 @@
-"""Keys that Dexweb makes for itself when none is given: files of mode 0600 under DEXWEB_VAR."""
+"""The keys of an installation. Where none is given it makes its own: files of mode 0600 under DEXWEB_VAR."""
 
 import os
 import secrets
 from collections.abc import Callable
+from functools import lru_cache
 from pathlib import Path
 
-from cryptography.fernet import Fernet
+from cryptography.fernet import Fernet, MultiFernet
+from django.conf import settings
+from django.core.exceptions import ImproperlyConfigured
 
 
 def signing_key(var: Path) -> str:
@@ -21,9 +24,24 @@ def credential_keys(var: Path, given: list[str]) -> list[str]:
     )
 
 
+def ring() -> MultiFernet:
+    """The key ring in force: encrypts with its first key, reads with any."""
+    return _ring(tuple(credential_keys(settings.DEXWEB_VAR, settings.DEXWEB_CREDENTIAL_KEYS)))
+
+
 def demo_password(var: Path) -> str:
     """The password of the demo's users, made at the first start."""
     return _kept(var / "demo.password", lambda: secrets.token_urlsafe(9))
+
+
+@lru_cache(maxsize=4)
+def _ring(keys: tuple[str, ...]) -> MultiFernet:
+    try:
+        return MultiFernet([Fernet(key) for key in keys])
+    except ValueError as error:
+        raise ImproperlyConfigured(
+            "DEXWEB_CREDENTIAL_KEYS must hold Fernet keys: 32 bytes, URL-safe base64, comma-separated."
+        ) from error
 
 
 def _kept(path: Path, make: Callable[[], str]) -> str:

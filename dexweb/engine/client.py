@@ -23,11 +23,11 @@ from temporalio.client import (
 )
 from temporalio.client import WorkflowUpdateRPCTimeoutOrCancelledError as UpdateTimedOut
 from temporalio.common import WorkflowIDConflictPolicy, WorkflowIDReusePolicy
-from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.exceptions import ApplicationError, WorkflowAlreadyStartedError
 from temporalio.service import RPCError, RPCStatusCode
 
 from dexweb.engine import embedded, errors
+from dexweb.engine.codec import data_converter
 from sessions_app.flow import state
 from sessions_app.flow.queues import flow_queue
 
@@ -42,7 +42,7 @@ async def connect(address: str, lazy: bool = False) -> Client:
     return await Client.connect(
         address,
         namespace=settings.DEXWEB_TEMPORAL_NAMESPACE,
-        data_converter=pydantic_data_converter,
+        data_converter=data_converter(),
         lazy=lazy,
     )
 
@@ -135,10 +135,12 @@ class SessionEngine:
 
     async def terminate(self, session_id: str, reason: str) -> None:
         """End the session at once, without its Flow; works without a worker. Raises SessionClosed."""
+        # The engine keeps this reason as it is given; our row has it anyway.
+        told = None if settings.DEXWEB_ENCRYPT_ENGINE_STATE else reason or None
         async with self._reachable():
             handle = (await self.client()).get_workflow_handle(session_id)
             try:
-                await handle.terminate(reason=reason or None)
+                await handle.terminate(reason=told)
             except RPCError as error:
                 if error.status != RPCStatusCode.NOT_FOUND:
                     raise

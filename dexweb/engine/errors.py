@@ -364,6 +364,23 @@ class NoWorker(DexwebError):
         return _away(self.delivery, f"No worker answers for the pool “{self.pool}”.")
 
 
+@dataclass
+class EngineStateUnreadable(EngineUnavailable):
+    """A key is missing: for a person as good as an engine that is away, and as safe to try again."""
+
+    code = "engine_state_unreadable"
+    title = "What the engine stores cannot be read"
+
+    @property
+    def message(self) -> str:
+        return _away(
+            self.delivery,
+            "What the engine stores was encrypted with a key that is not among "
+            "DEXWEB_CREDENTIAL_KEYS (or in the key file under DEXWEB_VAR). Whoever runs Dexweb has "
+            "to add that key on every worker and web server, and start them again.",
+        )
+
+
 def _away(delivery: str, what: str) -> str:
     if delivery == "delivery_pending":
         return f"{what} Your decision is kept and will be delivered as soon as it is back."

@@ -1,14 +1,12 @@
 """A text field that is encrypted at rest."""
 
-from functools import lru_cache
 from typing import Any
 
-from cryptography.fernet import Fernet, InvalidToken, MultiFernet
-from django.conf import settings
-from django.core.exceptions import FieldError, ImproperlyConfigured
+from cryptography.fernet import InvalidToken
+from django.core.exceptions import FieldError
 from django.db import models
 
-from dexweb.keys import credential_keys
+from dexweb.keys import ring
 
 
 class WrongCredentialKey(Exception):
@@ -19,21 +17,6 @@ class WrongCredentialKey(Exception):
             "A credential cannot be decrypted with the keys in DEXWEB_CREDENTIAL_KEYS "
             "(or the key file under DEXWEB_VAR). Add the key it was stored with, or enter it anew."
         )
-
-
-@lru_cache(maxsize=4)
-def _ring(keys: tuple[str, ...]) -> MultiFernet:
-    try:
-        return MultiFernet([Fernet(key) for key in keys])
-    except ValueError as error:
-        raise ImproperlyConfigured(
-            "DEXWEB_CREDENTIAL_KEYS must hold Fernet keys: 32 bytes, URL-safe base64, comma-separated."
-        ) from error
-
-
-def ring() -> MultiFernet:
-    """The key ring in force: encrypts with its first key, reads with any."""
-    return _ring(tuple(credential_keys(settings.DEXWEB_VAR, settings.DEXWEB_CREDENTIAL_KEYS)))
 
 
 class EncryptedTextField(models.TextField):

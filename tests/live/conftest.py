@@ -20,12 +20,12 @@ from asgiref.sync import async_to_sync
 from django.conf import settings
 from django.contrib.auth.models import Group, Permission, User
 from django.db import connection
-from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.worker import Replayer
 
 from approvals_app.decisions import decide
 from approvals_app.models import Decision, Interrupt, PermissionKey
 from dexweb.engine.client import SessionEngine
+from dexweb.engine.codec import data_converter
 from dexweb.engine.embedded import dies_with_parent
 from dexweb.engine.errors import DexwebError
 from dexweb.engine.worker import BUILD_ID, SANDBOX
@@ -284,7 +284,7 @@ async def replay(runs: list[tuple[str, str]]) -> None:
     client = await SessionEngine().client()
     replayer = Replayer(
         workflows=[SessionFlow],
-        data_converter=pydantic_data_converter,
+        data_converter=data_converter(),
         workflow_runner=SANDBOX,
         build_id=BUILD_ID,
     )
@@ -294,6 +294,18 @@ async def replay(runs: list[tuple[str, str]]) -> None:
         if os.environ.get("DEXWEB_TEST_SAVE_HISTORIES"):
             name = os.environ["PYTEST_CURRENT_TEST"].split("::")[-1].split(" ")[0]
             Path("tests/histories", f"{name}.json").write_text(history.to_json())
+
+
+def engine_holds(session: Session, text: str) -> bool:
+    """Whether the history of the session's newest run has ``text`` anywhere, as the engine has it."""
+
+    async def history() -> bytes:
+        client = await SessionEngine().client()
+        found = await client.get_workflow_handle(session.pk).fetch_history()
+        # Not as JSON: that would spell what is stored in base64.
+        return b"".join(event.SerializeToString() for event in found.events)
+
+    return text.encode() in async_to_sync(history)()
 
 
 def assert_stream_is_whole(session: Session) -> None:

@@ -7,18 +7,17 @@ from decimal import Decimal
 from pathlib import Path
 
 import pytest
-from asgiref.sync import async_to_sync
 from django.conf import settings
 from django.db import connection
 
-from dexweb.engine.client import SessionEngine
-from sessions_app.models import Agent, Credential
-from tests.live.conftest import Live
+from sessions_app.models import Agent, Credential, Session
+from tests.live.conftest import Live, engine_holds
 from tests.sessions_app.llm.provider import Provider, chat, chat_call
 
 pytestmark = pytest.mark.usefixtures("standing_worker")
 
 KEY = "sk-live-0123456789abcdefghij-THE-END"
+SAID = "Order A-1042 came late, says Ann."
 
 
 @pytest.fixture
@@ -41,7 +40,7 @@ def test_the_key_of_a_credential_reaches_its_provider_and_nothing_else(
 ) -> None:
     desk_on(live, provider)
     provider.streams(*chat({"content": "Hello "}, {"content": "there."}))
-    session = live.idle(live.start(live.person("ann")))
+    session = live.idle(live.start(live.person("ann"), message=SAID))
 
     step = session.steps.get(step_id="RunModel-1")
     assert step.text == "Hello there."
@@ -50,7 +49,7 @@ def test_the_key_of_a_credential_reaches_its_provider_and_nothing_else(
     assert not session.spend_unknown
     assert provider.requests[0]["headers"]["authorization"] == f"Bearer {KEY}"
     assert provider.requests[0]["json"]["stream"] is True
-    assert_kept_secret(session.pk)
+    assert_kept_secret(session)
 
 
 def test_a_provider_that_quotes_the_key_in_its_error_does_not_spread_it(
@@ -58,13 +57,13 @@ def test_a_provider_that_quotes_the_key_in_its_error_does_not_spread_it(
 ) -> None:
     desk_on(live, provider)
     provider.fails(401, {"error": {"message": f"Incorrect API key provided: {KEY}"}})
-    session = live.idle(live.start(live.person("ann")))
+    session = live.idle(live.start(live.person("ann"), message=SAID))
 
     turn = session.turns.get()
     assert turn.state == "failed"
     assert "401" in turn.detail or "key" in turn.detail
     assert session.steps.get(step_id="RunModel-1").attempt == 1
-    assert_kept_secret(session.pk)
+    assert_kept_secret(session)
 
 
 def test_a_call_that_a_provider_asks_for_is_run_and_its_result_goes_back(
@@ -73,7 +72,7 @@ def test_a_call_that_a_provider_asks_for_is_run_and_its_result_goes_back(
     desk_on(live, provider)
     deltas = chat_call(0, "call_1", "shop__lookup_order", '{"order_id": ', '"A-1042"}')
     provider.streams(*chat(*deltas, finish="tool_calls"))
-    session = live.start(live.person("ann"))
+    session = live.start(live.person("ann"), message=SAID)
     live.begun(session, "lookup_order", "lookups")
     provider.streams(*chat({"content": "It was late."}))
     live.idle(session)
@@ -83,14 +82,10 @@ def test_a_call_that_a_provider_asks_for_is_run_and_its_result_goes_back(
     assert roles[-2:] == ["assistant", "tool"]
 
 
-def assert_kept_secret(session_id: str) -> None:
-    """Not in the engine's history, and in the database only encrypted."""
-
-    async def history() -> str:
-        client = await SessionEngine().client()
-        return (await client.get_workflow_handle(session_id).fetch_history()).to_json()
-
-    assert KEY not in async_to_sync(history)()
+def assert_kept_secret(session: Session) -> None:
+    """Not in the engine's history, which has what was said, and in the database only encrypted."""
+    assert engine_holds(session, SAID)
+    assert not engine_holds(session, KEY)
     assert KEY[-12:] not in "".join(
         path.read_text(errors="ignore") for path in Path(settings.DEXWEB_VAR).glob("*.log")
     )

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 from temporalio.client import WorkflowHistory
-from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.worker import Replayer
 
+from dexweb.engine.codec import data_converter
 from dexweb.engine.worker import BUILD_ID, SANDBOX
 from sessions_app.flow.session import SessionFlow
 
@@ -22,7 +22,7 @@ async def test_a_saved_history_replays(path: Path) -> None:
     history = WorkflowHistory.from_json("saved", path.read_text())
     replayer = Replayer(
         workflows=[SessionFlow],
-        data_converter=pydantic_data_converter,
+        data_converter=data_converter(),
         workflow_runner=SANDBOX,
         build_id=BUILD_ID,
     )
