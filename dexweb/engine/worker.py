@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
+from django.conf import settings
 from django.db import connection, connections
 from temporalio.client import Client
 from temporalio.worker import Worker
@@ -18,6 +19,7 @@ from dexweb.engine.embedded import engine_address
 from dexweb.engine.presence import Presence, report_forever
 from dexweb.engine.slots import SlotCount
 from dexweb.engine.sweeper import sweep_forever
+from dexweb.engine.versions import deployment_config
 from sessions_app.flow.queues import flow_queue, model_queue, tool_queue
 from sessions_app.flow.session import SessionFlow
 from sessions_app.steps.call_tool import CallTool, reconcile_call
@@ -53,13 +55,14 @@ def build_workers(
 ) -> list[Worker]:
     """One for each queue of the pool: the Flow with its records, model calls, tools."""
     model, call = RunModel(tools).run, CallTool(tools).run
+    version = deployment_config(settings.DEXWEB_WORKER_VERSION, otherwise=BUILD_ID)
 
     def worker(queue: str, activities: list[Callable[..., Any]], slots: int, **more: Any) -> Worker:
         return Worker(
             client,
             task_queue=queue,
             activities=activities,
-            build_id=BUILD_ID,
+            deployment_config=version,
             max_concurrent_activities=slots,
             graceful_shutdown_timeout=timedelta(seconds=given.grace),
             # A heartbeat's answer brings a cancellation; the default would hold it back for seconds.

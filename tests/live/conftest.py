@@ -50,9 +50,11 @@ def until(reached: Callable[[], Any], what: str = "", patience: float = PATIENCE
 
 
 class WorkerProcess:
-    """A worker of its own, on the tests' database and engine."""
+    """A worker of its own, on the tests' database and engine; ``code`` is a folder with a manage.py."""
 
-    def __init__(self, pool: str = "default", *options: str) -> None:
+    def __init__(
+        self, pool: str = "default", *options: str, code: Path = Path(settings.BASE_DIR)
+    ) -> None:
         self.log = Path(settings.DEXWEB_VAR) / f"worker-{uuid.uuid4().hex[:6]}.log"
         environment = {
             **os.environ,
@@ -65,6 +67,7 @@ class WorkerProcess:
         with self.log.open("wb") as output:
             self.process = subprocess.Popen(
                 [sys.executable, "manage.py", "worker", "--pool", pool, *options],
+                cwd=code,
                 env=environment,
                 stdout=output,
                 stderr=subprocess.STDOUT,
@@ -124,8 +127,10 @@ class Live:
     shop: Path
     workers: list[WorkerProcess] = field(default_factory=list)
 
-    def worker(self, pool: str = "default", *options: str) -> WorkerProcess:
-        worker = WorkerProcess(pool, *options)
+    def worker(
+        self, pool: str = "default", *options: str, code: Path = Path(settings.BASE_DIR)
+    ) -> WorkerProcess:
+        worker = WorkerProcess(pool, *options, code=code)
         self.workers.append(worker)
         return worker
 
@@ -293,7 +298,7 @@ async def replay(runs: list[tuple[str, str]]) -> None:
         await replayer.replay_workflow(history)
         if os.environ.get("DEXWEB_TEST_SAVE_HISTORIES"):
             name = os.environ["PYTEST_CURRENT_TEST"].split("::")[-1].split(" ")[0]
-            Path("tests/histories", f"{name}.json").write_text(history.to_json())
+            Path("tests/histories/unreleased", f"{name}.json").write_text(history.to_json())
 
 
 def engine_holds(session: Session, text: str) -> bool:

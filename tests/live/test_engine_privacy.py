@@ -57,7 +57,7 @@ def test_a_session_runs_through_a_change_of_keys_and_the_engine_never_holds_what
     live.idle(session)
 
     assert live.call(session, "issue_refund").outcome == "completed"
-    assert engine_holds(session, "RunModel")
+    assert engine_holds(session, "run_model")
     assert not engine_holds(session, SECRET)
     assert not engine_holds(session, "shop__issue_refund")
     assert not engine_file_holds(SECRET)

@@ -10,14 +10,17 @@ from dexweb.engine.codec import data_converter
 from dexweb.engine.worker import BUILD_ID, SANDBOX
 from sessions_app.flow.session import SessionFlow
 
-HISTORIES = sorted(Path(__file__).parent.parent.joinpath("histories").glob("*.json"))
+FOLDER = Path(__file__).parent.parent / "histories"
+# A folder for each release, and `unreleased` for the code since the last one.
+HISTORIES = sorted(FOLDER.glob("*/*.json"))
 
 
-def test_there_are_saved_histories() -> None:
+def test_every_folder_of_a_release_has_histories_and_none_lies_beside_them() -> None:
     assert HISTORIES
+    assert {path.parent for path in HISTORIES} == set(FOLDER.iterdir())
 
 
-@pytest.mark.parametrize("path", HISTORIES, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", HISTORIES, ids=lambda path: f"{path.parent.name}/{path.stem}")
 async def test_a_saved_history_replays(path: Path) -> None:
     history = WorkflowHistory.from_json("saved", path.read_text())
     replayer = Replayer(

@@ -6,6 +6,7 @@ import os
 import signal
 from typing import Any
 
+from django.conf import settings
 from django.core.management.base import BaseCommand, CommandParser
 
 from dexweb.engine.worker import GRACE, MODEL_SLOTS, TOOL_SLOTS, PoolSettings, serve
@@ -56,6 +57,11 @@ class Command(BaseCommand):
             f"Worker of the pool “{given.pool}” is ready for {given.tool_slots} tool calls and "
             f"{given.model_slots} model calls at once."
         )
+        if version := settings.DEXWEB_WORKER_VERSION:
+            self._say(
+                f"It is of version “{version}” and gets sessions while that is current: "
+                f"manage.py worker_version --set-current {version}"
+            )
         await serve(given, stop)
 
     def _say(self, words: str) -> None:
