@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from approvals_app.models import Interrupt, NotificationEvent, Vote
-from approvals_app.notify.rules import enqueue, enqueue_end
+from approvals_app.notify.rules import enqueue, enqueue_edit, enqueue_end
 from sessions_app.flow import fact, terms
 from sessions_app.models import Session
 from sessions_app.standing import standing, user_of
@@ -173,6 +173,9 @@ def _voted(session: Session, body: fact.VoteCast, at: datetime) -> None:
         approvals=votes.filter(verdict="approve").count(),
         rejections=votes.filter(verdict="reject").count(),
     )
+    # Where one word is enough, this very fact is followed by the end.
+    if body.args and interrupt.policy.get("approve_n", 1) > 1:
+        enqueue_edit(interrupt, body.by, at)
 
 
 def _revise(session: Session, interrupt: Interrupt, body: fact.VoteCast) -> None:

@@ -16,13 +16,19 @@ class NotificationEvent(models.TextChoices):
     ASK = "ask", "an approval is asked for"
     REMIND = "remind", "its deadline comes near"
     ESCALATE = "escalate", "nobody answered, and others are asked"
+    EDIT = "edit", "somebody edited it, so it is voted on again"
     DECIDE = "decide", "it was approved or rejected"
     EXPIRE = "expire", "its deadline passed"
     CANCEL = "cancel", "it was canceled or replaced"
 
 
 #: These ask somebody to act; once the approval is over nobody needs to read them.
-CALLS_TO_ACT = (NotificationEvent.ASK, NotificationEvent.REMIND, NotificationEvent.ESCALATE)
+CALLS_TO_ACT = (
+    NotificationEvent.ASK,
+    NotificationEvent.REMIND,
+    NotificationEvent.ESCALATE,
+    NotificationEvent.EDIT,
+)
 
 
 def calls_to_act() -> list[str]:

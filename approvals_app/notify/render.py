@@ -43,6 +43,7 @@ def message(notification: Notification, *, with_arguments: bool = False) -> Mess
     session = interrupt.session
     strange = [interrupt.tool, session.title, interrupt.args]
     args = _args(interrupt) if with_arguments else None
+    voted = ", ".join(said.get("voted", ()))
     headline = _headline(notification)
     return Message(
         subject=f"[Dexweb] {headline}",
@@ -54,6 +55,7 @@ def message(notification: Notification, *, with_arguments: bool = False) -> Mess
             ("Risk", line(interrupt.risk)),
             ("Permission", line(said["permission"])),
             ("Deadline", moment(datetime.fromisoformat(said["deadline"]))),
+            *([("Votes that no longer count", line(voted))] if voted else []),
         ],
         link=link(interrupt),
         suspicious=any(suspicious(text) for text in strange),
@@ -118,6 +120,8 @@ def _headline(notification: Notification) -> str:
         return f"Still waits for approval: {tool}"
     if notification.event == Event.ESCALATE:
         return f"Nobody answered; now {line(said['permission'])} is asked: {tool}"
+    if notification.event == Event.EDIT:
+        return f"The arguments were edited by {line(said['by'])}, vote again: {tool}"
     if notification.event == Event.EXPIRE:
         return f"Expired, nobody decided in time: {tool}"
     if notification.event == Event.DECIDE:

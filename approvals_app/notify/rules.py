@@ -19,6 +19,7 @@ from approvals_app.models import (
 from approvals_app.models.notifications import CALLS_TO_ACT
 from approvals_app.notify import mail
 from approvals_app.rules import SEE, holds, standing_to_decide
+from sessions_app.flow.terms import Actor
 
 ENDINGS = {
     Interrupt.State.APPROVED: NotificationEvent.DECIDE,
@@ -27,8 +28,10 @@ ENDINGS = {
 }
 
 
-def enqueue(interrupt: Interrupt, event: str, at: datetime) -> Notification:
+def enqueue(interrupt: Interrupt, event: str, at: datetime, **more: Any) -> Notification:
     """Write down that ``interrupt`` is news, as it stands now; nobody is asked and nothing is sent.
+
+    ``more`` goes over what is said of it.
 
     The caller is in the transaction of the fact, so what is told is also stored and decidable.
     """
@@ -45,7 +48,23 @@ def enqueue(interrupt: Interrupt, event: str, at: datetime) -> Notification:
             "revision": interrupt.revision,
             "by": interrupt.decided_by_name,
             "by_id": interrupt.decided_by_id,
+            **more,
         },
+    )
+
+
+def enqueue_edit(interrupt: Interrupt, by: Actor, at: datetime) -> Notification:
+    """The same, for arguments that ``by`` edited: all vote anew, above all those who had voted."""
+    void = interrupt.votes.filter(revision__lt=interrupt.revision).exclude(person=by.id)
+    voted = dict(void.values_list("person_id", "person_name"))
+    return enqueue(
+        interrupt,
+        NotificationEvent.EDIT,
+        at,
+        by=by.name,
+        by_id=by.id,
+        voted=list(voted.values()),
+        voted_ids=[pk for pk in voted if pk is not None],
     )
 
 
@@ -102,7 +121,10 @@ def people(notification: Notification) -> Iterable[User]:
         return
     wishes = NotificationPreference.objects.filter(mail=True, user__is_active=True)
     for wish in wishes.exclude(user__email="").select_related("user"):
-        if notification.event in wish.events and concerns(notification, wish.user):
+        # Who believes to have voted is told even if they wanted to hear of nothing else.
+        voted = wish.user_id in notification.said.get("voted_ids", ())
+        wanted = voted or notification.event in wish.events
+        if wanted and concerns(notification, wish.user):
             yield wish.user
 
 

@@ -3,10 +3,11 @@
 from datetime import timedelta
 
 import pytest
+from django.contrib.auth.models import Group
 from django.core import mail
 from django.utils import timezone
 
-from approvals_app.models import Delegation, Interrupt, Notification
+from approvals_app.models import Delegation, Interrupt, Notification, PermissionKey
 from approvals_app.notify import outbox
 from sessions_app.flow import fact, terms
 from tests.approvals_app.notify.conftest import KEY, channel, deliveries, told_by_mail
@@ -159,6 +160,51 @@ def test_an_escalation_calls_the_next_group_and_the_end_is_told_to_both(news):
             "[Dexweb] Nobody answered; now refunds.lead is asked: shop__issue_refund",
         ),
     ]
+
+
+def test_after_an_edit_all_are_called_to_vote_again_and_above_all_who_had_voted(news):
+    people = {}
+    for name, events in (
+        ("ann", ["edit"]),
+        ("bob", ["expire"]),
+        ("cy", ["edit"]),
+        ("dan", ["ask"]),
+    ):
+        people[name] = told_by_mail(build.person(name, *build.LOOK), *events)
+    key, _ = PermissionKey.objects.get_or_create(key=KEY)
+    key.groups.add(Group.objects.create(name="Approvers"))
+    key.groups.get().user_set.set(people.values())
+    interrupt = news.ask(approve_n=3)
+
+    def vote(name, revision, args=""):
+        actor = terms.Actor(people[name].pk, name)
+        more = (args, "1" * 64) if args else ()
+        news.tell(
+            fact.VoteCast(
+                "vote_cast", interrupt.pk, revision, "approve", actor, None, "", "r", *more
+            )
+        )
+
+    vote("bob", 1)
+    outbox.sweep()
+    mail.outbox.clear()
+    vote("cy", 2, '{"amount": 5}')
+    outbox.sweep()
+    subject = "[Dexweb] The arguments were edited by cy, vote again: shop__issue_refund"
+    assert told() == [("ann@example.com", subject), ("bob@example.com", subject)]
+    assert "Votes that no longer count: bob\n" in mail.outbox[0].body
+
+
+def test_an_edit_that_decides_by_itself_calls_nobody_to_vote(news, approver):
+    interrupt = news.ask(editable=True)
+    outbox.sweep()
+    bob = terms.Actor(build.person("bob").pk, "bob")
+    edit = ('{"amount": 5}', "1" * 64)
+    news.tell(
+        fact.VoteCast("vote_cast", interrupt.pk, 2, "approve", bob, None, "", "r", *edit),
+        fact.InterruptClosed("interrupt_closed", interrupt.pk, "approved", bob, "", "r"),
+    )
+    assert not Notification.objects.filter(event="edit").exists()
 
 
 def test_an_ended_session_takes_its_open_approvals_back_and_says_so(news):
