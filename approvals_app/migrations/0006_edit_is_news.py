@@ -24,7 +24,7 @@ def tell_of_edits(apps: Any, schema_editor: Any) -> None:
 
 
 class Migration(migrations.Migration):
-    dependencies = [("approvals_app", "0004_notifications")]
+    dependencies = [("approvals_app", "0005_audit_pruned")]
 
     operations = [
         migrations.AlterField(
