@@ -285,7 +285,10 @@ def runs_of(session: Session) -> list[str]:
 
 
 async def replay(runs: list[tuple[str, str]]) -> None:
-    """Whatever a test made a Flow do, in any of its runs, the same code replays it."""
+    """Whatever a test made a Flow do, in any of its runs, the same code replays it.
+
+    With DEXWEB_TEST_SAVE_HISTORIES=1 its last history is saved for the code to come.
+    """
     client = await SessionEngine().client()
     replayer = Replayer(
         workflows=[SessionFlow],

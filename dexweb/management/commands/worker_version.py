@@ -13,8 +13,8 @@ from dexweb.engine.errors import EngineUnavailable
 STATES = {
     "current": "takes the sessions on",
     "ramping": "takes {percent:g} % of the sessions on",
-    "draining": "sessions may still be on it: keep its workers",
-    "drained": "no session is on it: its workers may go",
+    "draining": "takes no more sessions on; what it has begun ends there",
+    "drained": "has nothing to do any more",
 }
 NOT_YET = "takes no sessions yet"
 
