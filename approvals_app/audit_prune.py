@@ -42,7 +42,6 @@ def prune_kept() -> Pruned | None:
     return prune(keep) if keep else None
 
 
-@transaction.atomic
 def prune(keep: timedelta) -> Pruned | None:
     """Remove the oldest entries, at most `AT_ONCE`, that are older than ``keep`` in whole days.
 
@@ -50,12 +49,16 @@ def prune(keep: timedelta) -> Pruned | None:
     Safe beside others who do the same, and beside `audit.record`.
     """
     until = _midnight(timezone.now() - keep)
-    head = AuditHead.objects.select_for_update().filter(pk=1).first()
-    if head is None:
-        return None
+    oldest = AuditEntry.objects.order_by("seq").first()
+    return _prune(until) if oldest is not None and oldest.at < until else None
+
+
+@transaction.atomic
+def _prune(until: datetime) -> Pruned | None:
+    head = AuditHead.objects.select_for_update().get(pk=1)
     oldest = AuditEntry.objects.order_by("seq")[:AT_ONCE]
     old = list(takewhile(lambda entry: entry.at < until, oldest))
-    if not old:
+    if not old:  # Another worker was first.
         return None
     last, finding = audit.follow(head, old, audit_anchor.remembered() or {})
     if finding is not None:
