@@ -36,7 +36,7 @@ class InterruptAdmin(RecordAdmin):
     change_form_template = "admin/interrupt_change_form.html"
     actions = ["decide_together"]
     # What an agent wrote is shown on the approval's page, which marks hidden characters.
-    exclude = ["args", "why"]
+    exclude = ["args", "original_args", "why"]
     list_display = [
         "id",
         "tool",
