@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from approvals_app.inbox_filters import ApprovalFilters
 from approvals_app.models import Decision, Interrupt
-from approvals_app.rules import barred_rows, last_author, lent_keys, own_keys, tied_to
+from approvals_app.rules import barred_rows, lent_keys, own_keys, tied_to
 from approvals_app.twins import LONGEST_TWIN
 from dexweb.paging import Page, keyset_page
 from sessions_app.models import Agent, ToolCall
@@ -96,7 +96,7 @@ def ranked(rows: Any, viewer: Viewer) -> Any:
         default=Value(0),
         output_field=IntegerField(),
     )
-    return rows.annotate(last_author=last_author()).annotate(rank=mine, danger=danger)
+    return rows.annotate(rank=mine, danger=danger)
 
 
 def mark(rows: list[Interrupt], viewer: Viewer) -> None:

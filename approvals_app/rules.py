@@ -1,11 +1,11 @@
 """Who may decide: permission keys, delegations, and the rule of four eyes."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import Any
 
 from django.contrib.auth.models import User
-from django.db.models import Exists, OuterRef, Q, QuerySet, Subquery
+from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from approvals_app.models import Delegation, Interrupt, PermissionKey, Principal
 from sessions_app.models import Message
@@ -90,12 +90,6 @@ def standing_to_decide(user: Any, interrupt: Interrupt) -> Standing:
     return Standing(holds=True, for_whom=for_whom, barred_because=because)
 
 
-def last_author() -> Subquery:
-    """For an annotation of interrupts: who wrote last to the session before it was asked."""
-    last = Message.objects.filter(session=OuterRef("session"), turn__lte=OuterRef("turn"))
-    return Subquery(last.order_by("-turn", "-id").values("author")[:1])
-
-
 def tied_to(user: Principal) -> QuerySet[User, int]:
     """The ids of ``user`` and of all who have handed them a permission: for four eyes, one person."""
     givers = Delegation.objects.in_force().filter(receiver=user).values("giver")
@@ -103,10 +97,28 @@ def tied_to(user: Principal) -> QuerySet[User, int]:
 
 
 def barred_rows(tied: Iterable[int]) -> Q:
-    """`four_eyes_bars` as the database can ask it, of interrupts annotated with `last_author`."""
-    asked = Q(last_author__isnull=True) | Q(last_author__in=tied)
-    asked |= Q(session__started_by__isnull=True) | Q(session__started_by__in=tied)
-    return Q(policy__four_eyes=True) & asked
+    """`four_eyes_bars` as the database can ask it, of interrupts."""
+    told = Message.objects.filter(session=OuterRef("session"), turn=OuterRef("turn"))
+    author = Q(author__isnull=True) | Q(author__in=tied)
+    editor = Q(edited_by__isnull=True) | Q(edited_by__in=tied)
+    wrote = told.filter(author | (Q(edited_at__isnull=False) & editor))
+    asked = Q(session__started_by__isnull=True) | Q(session__started_by__in=tied)
+    return Q(policy__four_eyes=True) & (asked | ~Exists(told) | Exists(wrote))
+
+
+def writers(turns: Collection[tuple[str, int]]) -> dict[tuple[str, int], set[int | None]]:
+    """Who wrote or edited what each turn, (session, number), was told; None is somebody unknown."""
+    told = Message.objects.filter(
+        session__in={session for session, _ in turns}, turn__in={turn for _, turn in turns}
+    )
+    wrote: dict[tuple[str, int], set[int | None]] = {}
+    for session, turn, author, edited_by, edited_at in told.values_list(
+        "session", "turn", "author", "edited_by", "edited_at"
+    ):
+        wrote.setdefault((session, turn), set()).update(
+            {author} if edited_at is None else {author, edited_by}
+        )
+    return {turn: wrote.get(turn) or {None} for turn in turns}
 
 
 def four_eyes_bars(user: Any, for_whom: User | None, interrupt: Interrupt) -> str:
@@ -117,12 +129,13 @@ def four_eyes_bars(user: Any, for_whom: User | None, interrupt: Interrupt) -> st
     if not interrupt.policy.get("four_eyes"):
         return ""
     session = interrupt.session
-    last = session.messages.filter(turn__lte=interrupt.turn).order_by("-turn", "-id").first()
-    if session.started_by_id is None or last is None or last.author_id is None:
+    turn = (session.pk, interrupt.turn)
+    wrote = writers([turn])[turn]
+    if session.started_by_id is None or None in wrote:
         return "it is not known who asked"
     for person, what in (
         (session.started_by_id, "started this session"),
-        (last.author_id, "wrote to it last"),
+        *((writer, "wrote to it last") for writer in sorted(filter(None, wrote))),
     ):
         if user.pk == person:
             return f"you {what}"

@@ -1,6 +1,7 @@
 """What people can do to sessions. Page, API and admin call these; each checks, asks the engine, answers."""
 
 import hashlib
+import json
 import uuid
 from collections.abc import Awaitable, Callable
 from datetime import datetime
@@ -17,6 +18,7 @@ from dexweb.engine.client import SessionEngine
 from dexweb.engine.errors import (
     AgentNotFound,
     BlankMessage,
+    InvalidSettings,
     ReasonRequired,
     SessionClosed,
     SessionNotFound,
@@ -26,6 +28,7 @@ from sessions_app import projection
 from sessions_app.flow import fact, state, terms
 from sessions_app.models import Agent, Session
 from sessions_app.reconcile import LOST, close, reconcile
+from sessions_app.session_settings import patch_errors
 from sessions_app.step_times import limits_for
 from sessions_app.text import keepable
 
@@ -45,12 +48,14 @@ def start_session(
     message: str,
     title: str = "",
     labels: dict[str, str] | None = None,
+    settings: dict[str, Any] | None = None,
     request_id: str,
 ) -> Session:
     """Start a session with the enabled agent of this name. The same request id gives the same one.
 
-    Raises AgentNotFound, BlankMessage, TooLarge, EngineUnavailable. Needs no worker: the first
-    message waits in the engine until one comes.
+    ``settings``: what it changes of the agent's from its first turn on (`session_settings`).
+    Raises AgentNotFound, BlankMessage, InvalidSettings, TooLarge, EngineUnavailable. Needs no
+    worker: the first message waits in the engine until one comes.
     """
     _may_operate(user)
     definition = Agent.objects.enabled().filter(name=agent).first()
@@ -73,6 +78,7 @@ def start_session(
         first_message=terms.UserMessage(request_id, message, actor_of(user), now.isoformat()),
         labels=labels or {},
         limits=limits,
+        settings=_checked_patch(definition, {}, settings) if settings else "",
     )
     async_to_sync(SessionEngine().start_session)(given)
     _ensure_row(given, now)
@@ -95,6 +101,72 @@ def send_message(user: User, session_id: str, text: str, request_id: str) -> sta
     check_message(text, state.Limits())
     rpc = state.SendMessage(request_id, text, actor_of(user))
     return _asked(session, SessionEngine().send_message, rpc)
+
+
+def edit_queued(
+    user: User, session_id: str, message_id: str, text: str, request_id: str
+) -> state.RpcAnswer:
+    """Put another text in a message that waits. Raises MessageNotFound once the agent has taken it."""
+    _may_operate(user)
+    session = _open_session(session_id)
+    text = keepable(text)
+    check_message(text, state.Limits())
+    rpc = state.EditQueued(request_id, message_id, text, actor_of(user))
+    return _on_message(user, session, "message.edited", SessionEngine().edit_queued, rpc)
+
+
+def delete_queued(user: User, session_id: str, message_id: str, request_id: str) -> state.RpcAnswer:
+    """Withdraw a message that waits. Raises MessageNotFound once the agent has taken it."""
+    _may_operate(user)
+    session = _open_session(session_id)
+    rpc = state.DeleteQueued(request_id, message_id, actor_of(user))
+    return _on_message(user, session, "message.deleted", SessionEngine().delete_queued, rpc)
+
+
+def steer(user: User, session_id: str, message_id: str, request_id: str) -> state.RpcAnswer:
+    """Have a waiting message read before the next model call; what waits for people is superseded.
+
+    Raises MessageNotFound once the agent has taken it.
+    """
+    _may_operate(user)
+    session = _open_session(session_id)
+    rpc = state.Steer(request_id, message_id, actor_of(user))
+    return _on_message(user, session, "message.steered", SessionEngine().steer, rpc)
+
+
+def _on_message(
+    user: User, session: Session, action: str, ask: Callable[..., Awaitable[Any]], rpc: Any
+) -> state.RpcAnswer:
+    answer: state.RpcAnswer = _asked(session, ask, rpc)
+    _record(user, session, action, "", rpc.request_id, message_id=rpc.message_id)
+    return answer
+
+
+def update_settings(
+    user: User, session_id: str, patch: dict[str, Any], revision: int, request_id: str
+) -> state.RpcAnswer:
+    """Change what the session's next turns begin with (`session_settings`), on top of ``revision``.
+
+    Raises InvalidSettings, StaleSettings, TooLarge.
+    """
+    _may_operate(user)
+    session = _open_session(session_id)
+    text = _checked_patch(session.agent, session.settings, patch)
+    rpc = state.UpdateSettings(request_id, text, revision, actor_of(user))
+    answer: state.RpcAnswer = _asked(session, SessionEngine().update_settings, rpc)
+    _record(user, session, "session.settings_changed", "", request_id, patch=text)
+    return answer
+
+
+def _checked_patch(agent: Agent, changes: dict[str, Any], patch: dict[str, Any]) -> str:
+    errors = patch_errors(agent, changes, patch)
+    if errors:
+        raise InvalidSettings(errors=errors)
+    text = keepable(json.dumps(patch, ensure_ascii=False))
+    size, limit = len(text.encode("utf-8", "replace")), state.Limits().message_bytes
+    if size > limit:
+        raise TooLarge(size=size, limit=limit)
+    return text
 
 
 def cancel_turn(user: User, session_id: str, reason: str, request_id: str) -> state.RpcAnswer:
@@ -215,7 +287,7 @@ def _may_operate(user: Any) -> None:
 
 
 def _open_session(session_id: str) -> Session:
-    session = Session.objects.filter(pk=session_id).first()
+    session = Session.objects.select_related("agent").filter(pk=session_id).first()
     if session is None:
         raise SessionNotFound(session_id=session_id)
     if not session.open:

@@ -17,7 +17,8 @@ from approvals_app.models import Interrupt
 from approvals_app.projection import INTERRUPT_HANDLERS, close_interrupt
 from sessions_app.edit_words import edit_words
 from sessions_app.flow import fact, rules
-from sessions_app.models import Agent, Message, Session, Step, ToolCall, Turn
+from sessions_app.message_facts import MESSAGE_HANDLERS, consumed
+from sessions_app.models import Agent, Session, Step, ToolCall, Turn
 from sessions_app.standing import standing, user_of
 from sessions_app.stream.append import append, write
 
@@ -182,36 +183,10 @@ def _phase_changed(session: Session, body: fact.PhaseChanged, at: datetime) -> N
     session.phase = body.phase
 
 
-def _message_queued(session: Session, body: fact.MessageQueued, at: datetime) -> None:
-    message = body.message
-    Message.objects.create(
-        session=session,
-        message_id=message.message_id,
-        text=message.text,
-        author_id=user_of(message.author),
-        author_name=message.author.name,
-        created_at=at,
-    )
-    append(
-        session,
-        "message.queued",
-        {"message_id": message.message_id, "text": message.text, "author": message.author.name},
-        at,
-    )
-
-
 def _turn_started(session: Session, body: fact.TurnStarted, at: datetime) -> None:
     session.turn = body.turn
-    Turn.objects.create(session=session, number=body.turn, started_at=at)
-    message = session.messages.get(message_id=body.message_id)
-    message.state, message.turn = Message.State.CONSUMED, body.turn
-    message.save(update_fields=["state", "turn"])
-    append(
-        session,
-        "message.consumed",
-        {"message_id": body.message_id, "turn": body.turn, "author": message.author_name},
-        at,
-    )
+    Turn.objects.create(session=session, number=body.turn, changes=session.settings, started_at=at)
+    consumed(session, body.message_id, body.turn, "", at)
     append(session, "turn.started", {"turn": body.turn, "session": standing(session)}, at)
 
 
@@ -302,10 +277,10 @@ HANDLERS: dict[type, Callable[[Session, Bodies, datetime], None]] = {
     fact.SessionContinued: _session_continued,
     fact.SessionClosed: _session_closed,
     fact.PhaseChanged: _phase_changed,
-    fact.MessageQueued: _message_queued,
     fact.TurnStarted: _turn_started,
     fact.TurnEnded: _turn_ended,
     fact.StepChanged: _step_changed,
     fact.CallClosed: _call_closed,
     **INTERRUPT_HANDLERS,
+    **MESSAGE_HANDLERS,
 }

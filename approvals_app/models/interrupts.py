@@ -23,9 +23,7 @@ class InterruptQuerySet(models.QuerySet["Interrupt"]):
         keys = rules.permission_keys(user)
         rows = self if keys is None else self.filter(permission__in=keys)
         barred = models.When(rules.barred_rows(rules.tied_to(user)), then=True)
-        return rows.annotate(
-            last_author=rules.last_author(), barred=models.Case(barred, default=False)
-        ).filter(barred=False)
+        return rows.annotate(barred=models.Case(barred, default=False)).filter(barred=False)
 
 
 class Interrupt(models.Model):

@@ -103,6 +103,22 @@ class SessionEngine:
         """Queue a message. Raises BlankMessage, TooLarge, SessionClosed."""
         return await self._update(session_id, "send_message", rpc)
 
+    async def edit_queued(self, session_id: str, rpc: state.EditQueued) -> state.RpcAnswer:
+        """Put another text in a waiting message. Raises MessageNotFound and what a message raises."""
+        return await self._update(session_id, "edit_queued", rpc)
+
+    async def delete_queued(self, session_id: str, rpc: state.DeleteQueued) -> state.RpcAnswer:
+        """Withdraw a waiting message. Raises MessageNotFound."""
+        return await self._update(session_id, "delete_queued", rpc)
+
+    async def steer(self, session_id: str, rpc: state.Steer) -> state.RpcAnswer:
+        """Have a waiting message read before the next model call. Raises MessageNotFound."""
+        return await self._update(session_id, "steer", rpc)
+
+    async def update_settings(self, session_id: str, rpc: state.UpdateSettings) -> state.RpcAnswer:
+        """Change settings from the next turn on. Raises StaleSettings, TooLarge."""
+        return await self._update(session_id, "update_settings", rpc)
+
     async def resolve_interrupt(
         self, session_id: str, rpc: state.ResolveInterrupt
     ) -> state.RpcAnswer:

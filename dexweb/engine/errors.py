@@ -69,6 +69,49 @@ class QueueFull(DexwebError):
 
 
 @dataclass
+class MessageNotFound(DexwebError):
+    """The agent has taken it already, or somebody has withdrawn it."""
+
+    message_id: str = ""
+    code = "message_not_found"
+    status = 404
+    title = "This message waits no more"
+
+    @property
+    def message(self) -> str:
+        return (
+            "The agent has taken this message already, or it was withdrawn. Nothing was changed; "
+            "send another one."
+        )
+
+
+@dataclass
+class StaleSettings(DexwebError):
+    revision: int = 0
+    code = "stale_settings"
+    status = 409
+    title = "Somebody changed the settings meanwhile"
+
+    @property
+    def message(self) -> str:
+        return (
+            f"The settings are at revision {self.revision} by now. Nothing was changed; read them "
+            "again and send yours with that revision."
+        )
+
+
+@dataclass
+class InvalidSettings(DexwebError):
+    errors: list[str] | None = None
+    code = "invalid_settings"
+    title = "These settings cannot be used"
+
+    @property
+    def message(self) -> str:
+        return " ".join(self.errors or []) or self.title
+
+
+@dataclass
 class AgentNotFound(DexwebError):
     agent: str = ""
     code = "agent_not_found"

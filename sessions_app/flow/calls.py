@@ -137,12 +137,8 @@ class Calls:
         if interrupt.state == "approved":
             self._scope.steps.change(step, "scheduled")
             return approved_call(interrupt), interrupt.approval()
-        words = (
-            rules.rejected_words(call.tool, by, interrupt.reason)
-            if interrupt.state == "rejected"
-            else rules.expired_words(call.tool)
-        )
-        self._scope.close(call, wait, interrupt.state, words)
+        outcome, words = rules.undecided(call.tool, interrupt.state, by, interrupt.reason)
+        self._scope.close(call, wait, outcome, words)
         self._scope.steps.change(step, "canceled", outcome=interrupt.state)
         return None
 

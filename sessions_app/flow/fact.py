@@ -52,6 +52,50 @@ class MessageQueued:
 
 
 @dataclass(frozen=True)
+class MessageEdited:
+    kind: Literal["message_edited"]
+    message_id: str
+    text: str
+    by: Actor
+
+
+@dataclass(frozen=True)
+class MessageDeleted:
+    kind: Literal["message_deleted"]
+    message_id: str
+    by: Actor
+
+
+@dataclass(frozen=True)
+class MessageSteered:
+    """It is to be read before the next model call, and not only when its turn would come."""
+
+    kind: Literal["message_steered"]
+    message_id: str
+    by: Actor
+
+
+@dataclass(frozen=True)
+class MessageTakenIn:
+    """A steered message is read by a turn that runs already, from this Step on."""
+
+    kind: Literal["message_taken_in"]
+    message_id: str
+    turn: int
+    step_id: str
+
+
+@dataclass(frozen=True)
+class SettingsChanged:
+    """`patch` is a JSON object; null takes a value back to the agent's."""
+
+    kind: Literal["settings_changed"]
+    revision: int
+    patch: str
+    by: Actor
+
+
+@dataclass(frozen=True)
 class TurnStarted:
     """A turn begins, with the message that it consumes."""
 
@@ -193,6 +237,11 @@ FactBody = Annotated[
     | SessionClosed
     | PhaseChanged
     | MessageQueued
+    | MessageEdited
+    | MessageDeleted
+    | MessageSteered
+    | MessageTakenIn
+    | SettingsChanged
     | TurnStarted
     | TurnEnded
     | StepChanged

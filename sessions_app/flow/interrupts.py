@@ -222,6 +222,12 @@ class Interrupts:
             )
         )
 
+    def supersede(self, reason: str) -> None:
+        """End all open waits undecided, since people said something that comes before them."""
+        for interrupt in self._all.values():
+            if interrupt.state == "pending":
+                self.close(interrupt, "superseded", reason=reason)
+
     # What people do ---------------------------------------------------------------------------
 
     def vote(self, interrupt: Interrupt, rpc: ResolveInterrupt) -> str:

@@ -109,6 +109,23 @@ def expired_words(tool: str) -> str:
     return f"Nobody decided on this call of {tool} before its deadline. It did not run."
 
 
+def steered_words(by: str) -> str:
+    return f"{by} steered the agent before this was decided."
+
+
+def superseded_words(tool: str, reason: str) -> str:
+    return f"{reason} So this call of {tool} was withdrawn undecided. It did not run."
+
+
+def undecided(tool: str, state: str, by: str, reason: str) -> tuple[str, str]:
+    """(outcome, words) of a call whose approval ended in ``state``, which is not approved."""
+    if state == "rejected":
+        return "rejected", rejected_words(tool, by, reason)
+    if state == "superseded":
+        return "canceled", superseded_words(tool, reason)
+    return state, expired_words(tool)
+
+
 def canceled_words(tool: str) -> str:
     return f"The turn was canceled before {tool} ran. It did not run."
 

@@ -12,10 +12,11 @@ from temporalio.common import RetryPolicy
 
 with workflow.unsafe.imports_passed_through():
     from sessions_app.flow import rules
-    from sessions_app.flow.fact import CallClosed, StepChanged
+    from sessions_app.flow.fact import CallClosed, MessageTakenIn, StepChanged
     from sessions_app.flow.interrupts import Interrupts
     from sessions_app.flow.recorder import FactLog, StepLog
     from sessions_app.flow.state import SessionInput, StepContext, ToolCallPlan
+    from sessions_app.flow.terms import UserMessage
 
 ONE_ATTEMPT = RetryPolicy(maximum_attempts=1)
 
@@ -31,6 +32,7 @@ class Scope:
         steps: StepLog,
         interrupts: Interrupts,
         set_phase: Callable[[str], None],
+        steered: list[UserMessage],
     ) -> None:
         self.given = given
         self.limits = given.limits
@@ -39,6 +41,7 @@ class Scope:
         self.steps = steps
         self.interrupts = interrupts
         self.set_phase = set_phase
+        self.steered = steered
         self.canceled = False
         self._running: set[asyncio.Task[Any]] = set()
 
@@ -63,6 +66,14 @@ class Scope:
             return None
         finally:
             self._running.discard(task)
+
+    def take_steered(self, step: StepChanged) -> None:
+        """What people steered in is read by ``step``, a model call, and by those after it."""
+        for message in self.steered:
+            self.facts.add(
+                MessageTakenIn("message_taken_in", message.message_id, self.number, step.step_id)
+            )
+        self.steered.clear()
 
     def new(
         self,

@@ -24,6 +24,7 @@ with workflow.unsafe.imports_passed_through():
     from sessions_app.flow.rpcs.ending import EndingRpcs
     from sessions_app.flow.rpcs.interrupts import InterruptRpcs
     from sessions_app.flow.rpcs.queue import QueueRpcs
+    from sessions_app.flow.rpcs.settings import SettingsRpcs
     from sessions_app.flow.scope import Scope
     from sessions_app.flow.state import CarriedState, SessionInput, Stop
     from sessions_app.flow.terms import Actor
@@ -31,7 +32,7 @@ with workflow.unsafe.imports_passed_through():
 
 
 @workflow.defn(name="Session")
-class SessionFlow(QueueRpcs, InterruptRpcs, EndingRpcs):
+class SessionFlow(QueueRpcs, InterruptRpcs, EndingRpcs, SettingsRpcs):
     @workflow.init
     def __init__(self, given: SessionInput) -> None:
         super().__init__(given)
@@ -72,6 +73,8 @@ class SessionFlow(QueueRpcs, InterruptRpcs, EndingRpcs):
                 info.run_id,
             )
         )
+        if given.settings:
+            self._change_settings(given.settings, given.started_by)
         for message in self._queue:
             self._facts.add(MessageQueued("message_queued", message))
 
@@ -79,7 +82,7 @@ class SessionFlow(QueueRpcs, InterruptRpcs, EndingRpcs):
         """Wait, idle, until there is a message (True) or the session is to end (False)."""
         causes = [self._last_step] if self._last_step else []
         turn = max(self._turn_number, 1)
-        if self._queue and (self._stopping is None or self._stopping.kind == "complete"):
+        if self._has_message() and (self._stopping is None or self._stopping.kind == "complete"):
             step = self._steps.new("AwaitMessage", turn, causes, status="completed")
             self._last_step = step.step_id
             return True
@@ -88,15 +91,18 @@ class SessionFlow(QueueRpcs, InterruptRpcs, EndingRpcs):
         self._last_step = step.step_id
         if self._stopping is None:
             await self._facts.flush()
-            await workflow.wait_condition(lambda: bool(self._queue) or self._stopping is not None)
+            await workflow.wait_condition(lambda: self._has_message() or self._stopping is not None)
         if self._stopping is not None:
             self._steps.change(step, "canceled")
             return False
         self._steps.change(step, "completed")
         return True
 
+    def _has_message(self) -> bool:
+        return bool(self._queue or self._steered)
+
     async def _run_turn(self) -> None:
-        message = self._queue.pop(0)
+        message = (self._steered or self._queue).pop(0)
         self._turn_number += 1
         self._facts.add(TurnStarted("turn_started", self._turn_number, message.message_id))
         self._turn = Turn(
@@ -107,6 +113,7 @@ class SessionFlow(QueueRpcs, InterruptRpcs, EndingRpcs):
                 self._steps,
                 self._interrupts,
                 self._set_phase,
+                self._steered,
             )
         )
         state, reason, self._last_step = await self._turn.run(self._last_step)
@@ -170,6 +177,8 @@ class SessionFlow(QueueRpcs, InterruptRpcs, EndingRpcs):
                     ledger=self._ledger,
                     last_step=self._last_step,
                     previous_run=workflow.info().run_id,
+                    steered=self._steered,
+                    settings_revision=self._settings_revision,
                 ),
             )
         )

@@ -37,7 +37,10 @@ class Limits:
 
 @dataclass(frozen=True)
 class SessionInput:
-    """What a session starts with; `carried` is set when a run goes on from an earlier one."""
+    """What a session starts with; `carried` is set when a run goes on from an earlier one.
+
+    `settings` is a JSON object: what this session changes of its agent's settings from the start.
+    """
 
     session_id: str
     agent: str
@@ -49,6 +52,7 @@ class SessionInput:
     limits: Limits = field(default_factory=Limits)
     record_facts: bool = True
     carried: CarriedState | None = None
+    settings: str = ""
 
 
 @dataclass(frozen=True)
@@ -63,6 +67,8 @@ class CarriedState:
     ledger: dict[str, RpcAnswer]
     last_step: str
     previous_run: str
+    steered: list[UserMessage] = field(default_factory=list)
+    settings_revision: int = 0
 
 
 # RPCs -------------------------------------------------------------------------------------------
@@ -72,6 +78,40 @@ class CarriedState:
 class SendMessage:
     request_id: str
     text: str
+    actor: Actor
+
+
+@dataclass(frozen=True)
+class EditQueued:
+    request_id: str
+    message_id: str
+    text: str
+    actor: Actor
+
+
+@dataclass(frozen=True)
+class DeleteQueued:
+    request_id: str
+    message_id: str
+    actor: Actor
+
+
+@dataclass(frozen=True)
+class Steer:
+    """Take a queued message in before the next model call of the turn that runs."""
+
+    request_id: str
+    message_id: str
+    actor: Actor
+
+
+@dataclass(frozen=True)
+class UpdateSettings:
+    """`patch` is a JSON object; it counts from the next turn. `revision` is the one it was made on."""
+
+    request_id: str
+    patch: str
+    revision: int
     actor: Actor
 
 

@@ -20,6 +20,7 @@ class UserMessage:
     text: str
     author: Actor
     at: str = ""
+    edited_by: Actor | None = None
 
 
 @dataclass(frozen=True)

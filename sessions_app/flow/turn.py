@@ -38,6 +38,7 @@ class Turn:
         for _ in range(self._scope.limits.model_calls_per_turn):
             self._scope.set_phase("thinking")
             step = self._scope.steps.new("RunModel", self._scope.number, [cause])
+            self._scope.take_steered(step)
             result = await self._scope.cancellable(self._run_model(step))
             cause = step.step_id
             if result is None:
@@ -46,6 +47,9 @@ class Turn:
                 return "canceled", "", cause
             if result.error:
                 return "failed", result.error, cause
+            if not result.calls and self._scope.steered:
+                # Steered in while the last answer was written: this turn answers that too.
+                continue
             if not result.calls:
                 return "completed", "", cause
             cause = await self._calls.run(step, result.calls)

@@ -56,6 +56,10 @@ class Session(models.Model):
         settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+"
     )
     run_id = models.CharField(max_length=64, blank=True)
+    settings = models.JSONField(
+        default=dict, help_text="What this session changed of its agent's settings"
+    )
+    settings_revision = models.PositiveIntegerField(default=0)
     last_seq = models.PositiveBigIntegerField(
         default=0, help_text="Number of the newest AgentEvent"
     )
@@ -105,6 +109,9 @@ class Turn(models.Model):
     number = models.PositiveIntegerField()
     state = models.CharField(max_length=12, default="running")
     settings = models.JSONField(default=dict, help_text="The agent's settings when the turn began")
+    changes = models.JSONField(
+        default=dict, help_text="What the session had changed of them when the turn began"
+    )
     detail = models.TextField(blank=True)
     started_at = models.DateTimeField()
     ended_at = models.DateTimeField(null=True)
@@ -238,6 +245,7 @@ class Message(models.Model):
 
     class State(models.TextChoices):
         QUEUED = "queued"
+        STEERED = "steered"
         CONSUMED = "consumed"
         DELETED = "deleted"
 
@@ -250,6 +258,16 @@ class Message(models.Model):
     author_name = models.CharField(max_length=150, blank=True)
     state = models.CharField(max_length=10, choices=State.choices, default=State.QUEUED)
     turn = models.PositiveIntegerField(null=True)
+    before_step = models.CharField(
+        max_length=60,
+        blank=True,
+        help_text="If it was steered in: the model call that read it first",
+    )
+    edited_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+"
+    )
+    edited_by_name = models.CharField(max_length=150, blank=True)
+    edited_at = models.DateTimeField(null=True)
     created_at = models.DateTimeField()
 
     class Meta:

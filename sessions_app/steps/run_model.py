@@ -27,7 +27,7 @@ from sessions_app.llm import history
 from sessions_app.llm.factory import ModelSpec, ModelUnavailable, build_model
 from sessions_app.llm.failures import ModelFailed
 from sessions_app.llm.stream import ModelReply, RequestedCall, stream_response
-from sessions_app.models import Agent, Session, Step, ToolCall
+from sessions_app.models import Agent, Message, Session, Step, ToolCall
 from sessions_app.projection import locked, recording
 from sessions_app.standing import standing
 from sessions_app.step_times import tool_times
@@ -110,7 +110,7 @@ def begin(given: RunModelInput) -> ModelCall | RunModelResult:
         turn = session.turns.get(number=context.turn)
         agent = sources.agent_named(given.agent)
         if not turn.settings:
-            turn.settings = sources.turn_settings(agent)
+            turn.settings = sources.turn_settings(agent, turn.changes)
             turn.save(update_fields=["settings"])
         step.model = turn.settings["model"]
         reports.started(session, step, context.attempt)
@@ -148,19 +148,26 @@ def plan_of(call: ToolCall) -> ToolCallPlan:
 
 def conversation(session: Session) -> list[ModelMessage]:
     """The session so far as the model reads it, built from rows."""
-    said = {m.turn: m for m in session.messages.filter(turn__isnull=False)}
-    steps = session.steps.filter(type="RunModel", response__isnull=False).order_by("position")
+    opened: dict[int | None, Message] = {}
+    steered: dict[str, list[Message]] = {}
+    for message in session.messages.filter(turn__isnull=False).order_by("id"):
+        if message.before_step:
+            steered.setdefault(message.before_step, []).append(message)
+        else:
+            opened[message.turn] = message
     calls: dict[str, list[ToolCall]] = {}
     for call in session.calls.order_by("turn", "id"):
         calls.setdefault(call.model_step, []).append(call)
     by_turn: dict[int, list[Step]] = {}
-    for step in steps:
+    for step in session.steps.filter(type="RunModel").order_by("position"):
         by_turn.setdefault(step.turn, []).append(step)
     messages: list[ModelMessage] = []
-    for number in sorted(said):
-        messages.append(history.user_message(said[number].text))
+    for number, message in sorted(opened.items()):
+        messages.append(history.user_message(message.text))
         for step in by_turn.get(number, []):
-            messages.append(history.assistant_message(step.response))
+            messages.extend(history.user_message(one.text) for one in steered.get(step.step_id, []))
+            if step.response is not None:
+                messages.append(history.assistant_message(step.response))
             messages.extend(_result(call) for call in calls.get(step.step_id, []))
     return messages
 

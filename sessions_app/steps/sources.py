@@ -5,6 +5,7 @@ from typing import Any
 from sessions_app.flow.terms import ApprovalPolicy, EscalationStep
 from sessions_app.llm.factory import ModelSpec, ModelUnavailable
 from sessions_app.models import Agent, Connection, Credential
+from sessions_app.session_settings import effective
 from sessions_app.tools.durations import duration_seconds
 from sessions_app.tools.mcp import ConnectionSpec, ConnectionUnavailable
 
@@ -17,13 +18,14 @@ def agent_named(name: str) -> Agent:
     )
 
 
-def turn_settings(agent: Agent) -> dict[str, Any]:
-    """What a turn keeps from its beginning, whatever is edited meanwhile. It holds no secret."""
+def turn_settings(agent: Agent, changes: dict[str, Any]) -> dict[str, Any]:
+    """What a turn keeps from its beginning, whatever is edited meanwhile. It holds no secret.
+
+    ``changes`` are the session's own.
+    """
     return {
-        "model": agent.model,
+        **effective(agent, changes),
         "credential": agent.credential.name if agent.credential else "",
-        "instructions": agent.instructions,
-        "settings": agent.settings,
         "agent_revision": agent.revision,
     }
 

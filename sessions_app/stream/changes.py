@@ -8,7 +8,7 @@ from django.db.models import Case, Count, F, Value, When
 from django.utils import timezone
 
 from approvals_app.models import Delegation, Interrupt
-from approvals_app.rules import last_author
+from approvals_app.rules import writers
 from sessions_app.models import Session
 from sessions_app.stream.feed import KEPT_IDS, ListReader
 
@@ -63,8 +63,8 @@ class ApprovalChanges:
         self.looked = False
         self._pending: dict[str, tuple[Any, ...]] = {}
         self._by_permission: Counter[str] = Counter()
-        #: Those that want another pair of eyes: their key, who started the session, who wrote last.
-        self._four_eyes: list[tuple[str, int | None, int | None]] = []
+        #: Those that want another pair of eyes: their key, who started the session or wrote last.
+        self._four_eyes: list[tuple[str, frozenset[int | None]]] = []
         #: Which delegations count for what is pending; whoever hears of it reads their keys anew.
         self.lent: frozenset[tuple[int, ...]] = frozenset()
 
@@ -80,7 +80,7 @@ class ApprovalChanges:
         keys = counts.keys() if permissions is None else permissions
         barred = sum(
             1
-            for key, *asked in self._four_eyes
+            for key, asked in self._four_eyes
             if key in keys and any(person is None or person in tied for person in asked)
         )
         return sum(counts[key] for key in keys) - barred
@@ -89,32 +89,35 @@ class ApprovalChanges:
         """Reads the database; `apply` gets the answer in the loop."""
         rows = Interrupt.objects.pending().order_by("deadline", "id")
         four_eyes = When(policy__four_eyes=True, then=Value(True))
-        author = When(policy__four_eyes=True, then=last_author())
         fields = rows.annotate(
             said=Count("votes"),
             apart=Case(four_eyes, default=Value(False)),
-            author=Case(author, default=Value(None)),
             starter=F("session__started_by"),
         ).values_list(
             *("id", "revision", "deadline", "hold_by", "hold_until", "said"),
-            *("apart", "starter", "author", "permission"),
-        )
+            *("session", "turn", "apart", "starter", "permission"),
+        )[:PENDING_LOOKED_AT]
+        asked = writers([(session, turn) for *_, session, turn, apart, _, _ in fields if apart])
         lent: dict[str, tuple[int, ...]] = {}
         delegations = Delegation.objects.in_force().order_by("id")
         for key, number in delegations.values_list("key", "id"):
             lent[key] = (*lent.get(key, ()), number)
         return {
-            pk: (*rest, lent.get(permission, ()), permission)
-            for pk, *rest, permission in fields[:PENDING_LOOKED_AT]
+            pk: (
+                *rest,
+                apart,
+                frozenset({starter, *asked.get((session, turn), ())}),
+                lent.get(permission, ()),
+                permission,
+            )
+            for pk, *rest, session, turn, apart, starter, permission in fields
         }
 
     def apply(self, rows: dict[str, Any]) -> None:
         before, self._pending = self._pending, rows
         self._by_permission = Counter(permission for *_, permission in rows.values())
         self._four_eyes = [
-            (permission, starter, author)
-            for *_, apart, starter, author, _, permission in rows.values()
-            if apart
+            (permission, asked) for *_, apart, asked, _, permission in rows.values() if apart
         ]
         self.lent = frozenset(lent for *_, lent, _ in rows.values())
         first, self.looked = not self.looked, True

@@ -53,6 +53,8 @@ class SessionState:
         self._locks = Locks()
         self._turn_number = before.turn if before else 0
         self._queue: list[UserMessage] = list(before.queue) if before else []
+        self._steered: list[UserMessage] = list(before.steered) if before else []
+        self._settings_revision = before.settings_revision if before else 0
         self._ledger: dict[str, RpcAnswer] = dict(before.ledger) if before else {}
         self._last_step = before.last_step if before else ""
         self._phase = ""

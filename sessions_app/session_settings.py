@@ -1,0 +1,79 @@
+"""What a session may change of its agent's settings, and what comes of it.
+
+A patch is a JSON object of ``model``, ``instructions`` and ``settings`` (an object, by name). null
+takes a value back to the agent's. Names are the agent's own.
+"""
+
+from typing import Any
+
+from sessions_app.agent_rules import model_errors, settings_errors
+from sessions_app.models import Agent
+
+NAMES = ("model", "instructions", "settings")
+
+
+def patched(changes: dict[str, Any], patch: dict[str, Any]) -> dict[str, Any]:
+    """``changes`` with ``patch`` applied: what differs from the agent from then on."""
+    merged = {**changes, **{name: patch[name] for name in patch if name != "settings"}}
+    if "settings" in patch:
+        own = patch["settings"]
+        merged["settings"] = None if own is None else {**(changes.get("settings") or {}), **own}
+    if merged.get("settings"):
+        merged["settings"] = _without_none(merged["settings"])
+    return {name: value for name, value in merged.items() if value not in (None, {})}
+
+
+def effective(agent: Agent, changes: dict[str, Any]) -> dict[str, Any]:
+    """The model, instructions and settings that a turn begins with.
+
+    A model of another provider than the agent's has by now is left out: the key is not for it.
+    """
+    model = changes.get("model", agent.model)
+    return {
+        "model": model if _provider(model) == _provider(agent.model) else agent.model,
+        "instructions": changes.get("instructions", agent.instructions),
+        "settings": {**agent.settings, **changes.get("settings", {})},
+    }
+
+
+def patch_errors(agent: Agent, changes: dict[str, Any], patch: Any) -> list[str]:
+    """What is wrong with ``patch`` on top of ``changes``; [] if it can be used."""
+    if not isinstance(patch, dict) or not patch:
+        return [f"Give at least one of {', '.join(NAMES)}."]
+    errors = [
+        f"{name}: a session cannot change this; it can change {', '.join(NAMES)}."
+        for name in sorted(map(str, patch))
+        if name not in NAMES
+    ]
+    errors += [
+        f"{name}: write a text, or null for the agent's own."
+        for name in ("model", "instructions")
+        if not isinstance(patch.get(name), str | None)
+    ]
+    if not isinstance(patch.get("settings"), dict | None):
+        errors.append("settings: write names and values, like {}, or null for the agent's own.")
+    if errors:
+        return errors
+    after = patched(changes, patch)
+    errors = _model_errors(agent, after.get("model", agent.model))
+    result = effective(agent, after)
+    return errors or settings_errors(result["model"], result["settings"])
+
+
+def _model_errors(agent: Agent, model: str) -> list[str]:
+    """The agent's key goes to the model's provider, so a session may not choose another one."""
+    errors = [f"model: {error}" for error in model_errors(model)]
+    provider = _provider(agent.model)
+    if not errors and _provider(model) != provider:
+        errors = [
+            f"model: the agent's key is for {provider}, so choose one of its models ({provider}:…)."
+        ]
+    return errors
+
+
+def _provider(model: str) -> str:
+    return model.partition(":")[0]
+
+
+def _without_none(settings: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in settings.items() if value is not None}
