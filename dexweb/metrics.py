@@ -39,14 +39,14 @@ class Metrics(APIView):
 
 
 class Rows(Collector):
-    """Counts rows at each scrape, in five queries."""
+    """Counts rows at each scrape, in seven queries."""
 
     def describe(self) -> list[Metric]:
         return []
 
     def collect(self) -> Iterator[Metric]:
         from approvals_app.models import Decision, Interrupt
-        from sessions_app.models import Session
+        from sessions_app.models import Session, Step
 
         sessions = Session.objects.order_by()
         yield _gauge("dexweb_sessions", "Sessions by status", "status", Session.Status, sessions)
@@ -69,6 +69,12 @@ class Rows(Collector):
             "dexweb_decisions", "Decisions by delivery", "state", Decision.State, decisions
         )
         yield _delivery(decisions.filter(state=Decision.State.DELIVERED))
+        yield from _slots()
+        yield GaugeMetricFamily(
+            "dexweb_steps_waiting_for_worker",
+            "Model and tool calls that no worker has taken yet",
+            value=Step.objects.waiting_for_worker().order_by().count(),
+        )
 
 
 def _gauge(name: str, words: str, field: str, values: Any, rows: Any) -> GaugeMetricFamily:
@@ -78,6 +84,21 @@ def _gauge(name: str, words: str, field: str, values: Any, rows: Any) -> GaugeMe
     for value in values.values:
         gauge.add_metric([value], counts.get(value, 0))
     return gauge
+
+
+def _slots() -> Iterator[GaugeMetricFamily]:
+    """Of the workers that are there; a pool that nobody serves has no sample."""
+    from sessions_app.models import WorkerPresence
+
+    labels = ["pool", "kind"]
+    total = GaugeMetricFamily("dexweb_slots", "Slots of workers", labels=labels)
+    used = GaugeMetricFamily("dexweb_slots_used", "Slots that run a Step", labels=labels)
+    rows = WorkerPresence.objects.serving().order_by().values("pool")
+    for row in rows.annotate(*map(Sum, ("model_slots", "model_used", "tool_slots", "tool_used"))):
+        for kind in ("model", "tool"):
+            total.add_metric([row["pool"], kind], row[f"{kind}_slots__sum"])
+            used.add_metric([row["pool"], kind], row[f"{kind}_used__sum"])
+    yield from (total, used)
 
 
 def _delivery(delivered: Any) -> SummaryMetricFamily:

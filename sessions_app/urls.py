@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from sessions_app.views import agents, detail, listing, new
+from sessions_app.views import agents, detail, listing, new, workers
 
 urlpatterns = [
     path("sessions/", listing.session_list, name="session-list"),
@@ -23,6 +23,7 @@ urlpatterns = [
     path("sessions/<slug:session_id>/messages/", detail.send_message, name="session-message"),
     path("sessions/<slug:session_id>/cancel-turn/", detail.cancel_turn, name="session-cancel-turn"),
     path("sessions/<slug:session_id>/stop/", detail.stop, name="session-stop"),
+    path("workers/", workers.worker_list, name="worker-list"),
     path("agents/", agents.agent_list, name="agent-list"),
     path("agents/<slug:name>/graph/", agents.agent_graph, name="agent-graph"),
 ]

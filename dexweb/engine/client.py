@@ -7,7 +7,7 @@ Every surface goes through `SessionEngine`. It answers, or raises a typed error 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -26,7 +26,7 @@ from temporalio.common import WorkflowIDConflictPolicy, WorkflowIDReusePolicy
 from temporalio.exceptions import ApplicationError, WorkflowAlreadyStartedError
 from temporalio.service import RPCError, RPCStatusCode
 
-from dexweb.engine import embedded, errors
+from dexweb.engine import backlog, embedded, errors
 from dexweb.engine.codec import data_converter
 from sessions_app.flow import state
 from sessions_app.flow.queues import flow_queue
@@ -180,6 +180,14 @@ class SessionEngine:
                 started_at=found.start_time,
                 closed_at=found.close_time,
             )
+
+    async def backlogs(self, pools: Iterable[str]) -> dict[str, backlog.PoolBacklog]:
+        """What waits in the queues of each pool. Raises `EngineUnavailable`."""
+        async with self._reachable():
+            try:
+                return await backlog.of_pools(await self.client(), pools)
+            except RPCError as error:
+                raise errors.EngineUnavailable() from error
 
     async def healthy(self) -> bool:
         """Whether the engine answers, within two seconds."""

@@ -6,7 +6,7 @@ from django.urls import URLPattern, path, re_path
 
 from approvals_app import api as approvals
 from approvals_app import api_audit, api_batch, api_delegations, api_holds
-from sessions_app.api import definitions, reading, sessions
+from sessions_app.api import definitions, reading, sessions, workers
 from sessions_app.api.views import UnknownAddress
 
 
@@ -50,6 +50,7 @@ urlpatterns = [
         api_delegations.RevokeDelegation,
         "api-delegation-revoke",
     ),
+    *both("workers", workers.WorkerList, "api-workers"),
     *both("agents/", definitions.AgentList, "api-agents"),
     *both("connections/", definitions.ConnectionList, "api-connections"),
     *both("credentials/", definitions.CredentialList, "api-credentials"),

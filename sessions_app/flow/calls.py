@@ -158,7 +158,7 @@ class Calls:
             for attempt in range(1, rules.MOST_ATTEMPTS + 1):
                 last = attempt >= attempts
                 result = await self._attempt_tool(call, step, approval, attempt, last)
-                attempts += result.handed_back
+                attempts = min(attempts + result.handed_back, rules.MOST_ATTEMPTS)
                 if not result.retryable or attempt >= attempts or self._scope.canceled:
                     break
                 await self._scope.pause(step, attempt, result.words, terms.backoff)

@@ -63,7 +63,7 @@ class Turn:
         attempts = terms.attempts
         for attempt in range(1, rules.MOST_ATTEMPTS + 1):
             result = await self._attempt_model(step, attempt, last=attempt >= attempts)
-            attempts += result.handed_back
+            attempts = min(attempts + result.handed_back, rules.MOST_ATTEMPTS)
             if (
                 not result.error
                 or not result.retryable

@@ -6,6 +6,7 @@ from typing import Any
 
 from django.conf import settings
 from django.db import models
+from django.utils import timezone
 
 
 class SessionQuerySet(models.QuerySet["Session"]):
@@ -126,6 +127,22 @@ class Turn(models.Model):
         return f"turn {self.number}"
 
 
+class StepQuerySet(models.QuerySet["Step"]):
+    def waiting_for_worker(self) -> StepQuerySet:
+        """Model and tool calls that no worker has taken yet, those that wait longest first."""
+        due = models.Q(next_attempt_at=None) | models.Q(next_attempt_at__lte=timezone.now())
+        return (
+            self.filter(
+                due,
+                status=Step.Status.SCHEDULED,
+                type__in=["RunModel", "CallTool", "CallSingleAttemptTool"],
+                session__status=Session.Status.RUNNING,
+            )
+            .select_related("session__agent")
+            .order_by("scheduled_at", "id")
+        )
+
+
 class Step(models.Model):
     """One execution, ``<StepType>-<n>``: an activity, a timer or a wait."""
 
@@ -165,6 +182,8 @@ class Step(models.Model):
     scheduled_at = models.DateTimeField(null=True)
     started_at = models.DateTimeField(null=True)
     ended_at = models.DateTimeField(null=True)
+
+    objects = StepQuerySet.as_manager()
 
     class Meta:
         ordering = ["position"]

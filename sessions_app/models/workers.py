@@ -17,6 +17,10 @@ class WorkerQuerySet(models.QuerySet["WorkerPresence"]):
     def remembered(self) -> WorkerQuerySet:
         return self.filter(seen_at__gte=timezone.now() - REMEMBERED)
 
+    def serving(self) -> WorkerQuerySet:
+        """Those that are there and take something new."""
+        return self.filter(seen_at__gte=timezone.now() - STALE, stopping=False)
+
     def forgotten(self) -> WorkerQuerySet:
         return self.filter(seen_at__lt=timezone.now() - REMEMBERED)
 

@@ -155,8 +155,13 @@ class Live:
         name: str = "desk",
         pool: str = "default",
         approval: dict[str, Any] | None = None,
+        more: dict[str, Any] | None = None,
+        tool_terms: dict[str, dict[str, Any]] | None = None,
     ) -> str:
-        """An agent with the shop's tools, on a script (or the refund desk without one)."""
+        """An agent with the shop's tools, on a script (or the refund desk without one).
+
+        ``more`` is of the agent, ``tool_terms`` of its tools, as the agents' file writes them.
+        """
         asks = {"permission": "refunds.approve", "risk": "high", "deadline": deadline}
         tools = {
             "shop__lookup_order": {"effect": "read", "timeout": timeout},
@@ -168,6 +173,8 @@ class Live:
                 "approval": {**asks, **(approval or {})},
             },
         }
+        for tool, terms in (tool_terms or {}).items():
+            tools[f"shop__{tool}"] = {**tools[f"shop__{tool}"], **terms}
         env = {"SHOP_DB": str(self.shop), "SHOP_DELAY": delay}
         command = ["python", "-m", "sessions_app.tools.shop"]
         definition: dict[str, Any] = {
@@ -176,6 +183,7 @@ class Live:
             "pool": pool,
             "tools": tools,
             "settings": {"script": script, "word_delay": 0} if script else {"word_delay": 0},
+            **(more or {}),
         }
         load_agents(
             yaml.safe_dump(
@@ -230,6 +238,9 @@ class Live:
         assert voided.state == "invalidated"
         assert self.ledger("refunds") == []
         return fresh
+
+    def stop(self, user: User, session: Session) -> None:
+        actions.stop(user, session.pk, "cancel", "", str(uuid.uuid4()))
 
     def idle(self, session: Session, turn: int = 1) -> Session:
         """The session once its turn has ended."""

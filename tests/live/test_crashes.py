@@ -97,12 +97,3 @@ def test_a_decision_made_while_no_worker_runs_is_kept_and_delivered_later(live: 
     until(lambda: (decision.refresh_from_db(), decision.state == "delivered")[1])
     assert len(live.ledger("refunds")) == 1
     assert session.events.filter(type="approval.decided").count() == 1
-
-
-def test_a_worker_that_is_stopped_hands_back_what_it_can_and_exits_0(live: Live) -> None:
-    worker = live.worker()
-    boss = live.person("boss", "refunds.approve")
-    live.agent(refund_script())
-    live.ask(live.start(boss))
-
-    assert worker.stop() == 0
