@@ -6,8 +6,9 @@ import asyncio
 import logging
 import os
 import socket
+import tomllib
 from contextlib import suppress
-from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 
 from channels.db import database_sync_to_async
 from django.conf import settings
@@ -31,7 +32,7 @@ class Presence:
     ) -> None:
         self._identity, self._pool = identity[:160], pool
         self._models, self._calls, self._stop = models, calls, stop
-        self._started = timezone.now()
+        self._started, self._version = timezone.now(), own_version()
         # A thread of its own: Steps need the worker's database thread.
         self._tell = database_sync_to_async(self._write, thread_sensitive=False)
         self._forget = database_sync_to_async(self._delete, thread_sensitive=False)
@@ -52,7 +53,7 @@ class Presence:
                 "pool": self._pool,
                 "host": socket.gethostname()[:100],
                 "pid": os.getpid(),
-                "version": own_version(),
+                "version": self._version,
                 "model_slots": self._models.slots,
                 "model_used": self._models.used,
                 "tool_slots": self._calls.slots,
@@ -79,9 +80,10 @@ async def report_forever(presence: Presence) -> None:
 
 
 def own_version() -> str:
-    """The worker version that sessions are bound to, where one is set, else the package's."""
-    given = getattr(settings, "DEXWEB_WORKER_VERSION", "")
-    try:
-        return str(given or version("dexweb"))[:100]
-    except PackageNotFoundError:
-        return ""
+    """The worker version that sessions are bound to, where one is set, else that of the code."""
+    if settings.DEXWEB_WORKER_VERSION:
+        return str(settings.DEXWEB_WORKER_VERSION)[:100]
+    with suppress(OSError, ValueError, KeyError):
+        project = tomllib.loads((Path(settings.BASE_DIR) / "pyproject.toml").read_text())
+        return str(project["project"]["version"])[:100]
+    return ""
