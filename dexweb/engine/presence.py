@@ -6,6 +6,7 @@ import asyncio
 import logging
 import os
 import socket
+import threading
 import tomllib
 from contextlib import suppress
 from pathlib import Path
@@ -32,6 +33,8 @@ class Presence:
     ) -> None:
         self._identity, self._pool = identity[:160], pool
         self._models, self._calls, self._stop = models, calls, stop
+        # Whoever left writes nothing more, even if a thread was about to.
+        self._writing, self._left = threading.Lock(), False
         self._started, self._version = timezone.now(), own_version()
         # A thread of its own: Steps need the worker's database thread.
         self._tell = database_sync_to_async(self._write, thread_sensitive=False)
@@ -47,6 +50,11 @@ class Presence:
             await asyncio.wait_for(self._forget(), FAREWELL)
 
     def _write(self) -> None:
+        with self._writing:
+            if not self._left:
+                self._store()
+
+    def _store(self) -> None:
         WorkerPresence.objects.update_or_create(
             id=self._identity,
             defaults={
@@ -66,7 +74,9 @@ class Presence:
         WorkerPresence.objects.forgotten().delete()
 
     def _delete(self) -> None:
-        WorkerPresence.objects.filter(pk=self._identity).delete()
+        with self._writing:
+            self._left = True
+            WorkerPresence.objects.filter(pk=self._identity).delete()
 
 
 async def report_forever(presence: Presence) -> None:

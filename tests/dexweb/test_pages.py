@@ -9,7 +9,7 @@ from django.test import Client
 from tests.sessions_app.api import build
 
 pytestmark = pytest.mark.django_db
-PAGES = ["/sessions/", "/sessions/new/", "/approvals/", "/approvals/i-1/", "/agents/"]
+PAGES = ["/sessions/", "/sessions/new/", "/approvals/", "/approvals/i-1/", "/agents/", "/workers/"]
 
 
 @pytest.fixture

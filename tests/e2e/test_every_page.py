@@ -12,6 +12,7 @@ PAGES = (
     "/sessions/?status=running&q=a",
     "/sessions/new/",
     "/agents/",
+    "/workers/",
     "/agents/clerk/graph/",
     "/approvals/",
     "/approvals/?state=all",

@@ -8,6 +8,7 @@ from django.core.management import CommandError, call_command
 
 from sessions_app.agents_yaml import InvalidAgents, load_agents
 from sessions_app.models import Agent, Connection, Credential, ToolPolicy
+from sessions_app.step_times import limits_for, tool_times
 
 pytestmark = pytest.mark.django_db
 
@@ -333,3 +334,55 @@ def test_a_fault_in_an_approval_is_named_with_its_place(written, instead, error)
     assert written in STRICT
     errors = errors_of(STRICT.replace(written, instead))
     assert any(f"agents.desk.tools.shop__issue_refund.{error}" in line for line in errors), errors
+
+
+TIMED = """
+agents:
+  desk:
+    model: demo:refund-desk
+    model_calls: {timeout: 20m, attempts: 5, backoff: 2s, schedule_to_start: 1h, heartbeat: 30s}
+    tools:
+      shop__print:
+        effect: idempotent
+        pool: printers
+        timeout: 5m
+        attempts: 4
+        backoff: 3s
+        schedule_to_start: 10s
+        heartbeat: 20s
+"""
+
+
+def test_times_attempts_and_pools_can_be_written_for_model_calls_and_for_each_tool():
+    load_agents(TIMED)
+    agent = Agent.objects.get(name="desk")
+    limits = limits_for(agent)
+    assert (limits.model_timeout, limits.model_attempts, limits.model_backoff) == (1200, 5, 2)
+    assert (limits.model_schedule_to_start, limits.model_heartbeat) == (3600, 30)
+    policy = agent.policy_for("shop__print")
+    assert policy.pool == "printers"
+    assert tool_times(policy) == {
+        "timeout": 300,
+        "attempts": 4,
+        "backoff": 3,
+        "schedule_to_start": 10,
+        "heartbeat": 20,
+    }
+    assert {change.what for change in load_agents(TIMED).changes} == {"unchanged"}
+
+
+@pytest.mark.parametrize(
+    ("written", "instead", "error"),
+    [
+        ("effect: idempotent", "effect: write", "tools.shop__print.attempts: A write is never run"),
+        ("attempts: 4", "attempts: 21", "tools.shop__print.attempts: Ensure this value is"),
+        ("pool: printers", "pool: a.model", "tools.shop__print.pool: Enter a valid"),
+        ("heartbeat: 20s", "heartbeat: 0", "tools.shop__print.heartbeat: must be at least 1s"),
+        ("attempts: 5", "attempts: 0", "model_calls.attempts: Ensure this value is"),
+        ("backoff: 2s", "pause: 2s", "model_calls.pause: is not known here"),
+    ],
+)
+def test_a_fault_in_times_and_attempts_is_named_with_its_place(written, instead, error):
+    assert written in TIMED
+    errors = errors_of(TIMED.replace(written, instead))
+    assert any(line.startswith(f"agents.desk.{error}") for line in errors), errors
