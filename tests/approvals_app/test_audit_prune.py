@@ -1,10 +1,12 @@
 """The audit log without its oldest entries: what is kept still shows whatever else was done to it."""
 
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 
 import pytest
 from django.core.management import CommandError, call_command
-from django.db import transaction
+from django.db import connections, transaction
 
 from approvals_app import audit, audit_anchor, audit_prune
 from approvals_app.models import AuditEntry, AuditHead
@@ -139,6 +141,27 @@ def _fail_after_pruning():
     with transaction.atomic():
         audit_prune.prune_kept()
         raise ZeroDivisionError
+
+
+@pytest.mark.django_db(transaction=True)
+def test_several_at_once_remove_each_entry_once_and_others_go_on_recording(log):
+    gate = threading.Barrier(3)
+
+    def act(what):
+        try:
+            gate.wait()
+            return what()
+        finally:
+            connections.close_all()
+
+    def record():
+        audit.record(None, "hold.taken", "interrupt:i-9")
+
+    with ThreadPoolExecutor(3) as pool:
+        found = list(pool.map(act, [audit_prune.prune_kept, audit_prune.prune_kept, record]))
+    assert [gone.count for gone in found if gone] == [3]
+    assert numbers(log) == [4, 5, 6, 7, 8]
+    assert audit.verify() is None
 
 
 # Whatever is done to the log after that ------------------------------------------------------
