@@ -41,6 +41,7 @@ DEXWEB_CREDENTIAL_KEYS = env.list("DEXWEB_CREDENTIAL_KEYS", [])
 DEXWEB_AUDIT_KEEP = whole_days(kept) if (kept := env.str("DEXWEB_AUDIT_KEEP", "")) else None
 DEXWEB_ENCRYPT_ENGINE_STATE = env.bool("DEXWEB_ENCRYPT_ENGINE_STATE", False)
 DEXWEB_WORKER_VERSION = env.str("DEXWEB_WORKER_VERSION", "").strip()
+DEXWEB_SPEND_LIMIT = env.str("DEXWEB_SPEND_LIMIT", "sessions_app.spend.budgets.Budgets")
 DEXWEB_DOT = env.str("DEXWEB_DOT", "")
 DEXWEB_LAYOUT_TIMEOUT = env.float("DEXWEB_LAYOUT_TIMEOUT", 5.0)
 

@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from sessions_app.views import agents, detail, listing, new, workers
+from sessions_app.views import agents, detail, listing, new, spend, workers
 
 urlpatterns = [
     path("sessions/", listing.session_list, name="session-list"),
@@ -24,6 +24,7 @@ urlpatterns = [
     path("sessions/<slug:session_id>/cancel-turn/", detail.cancel_turn, name="session-cancel-turn"),
     path("sessions/<slug:session_id>/stop/", detail.stop, name="session-stop"),
     path("workers/", workers.worker_list, name="worker-list"),
+    path("spend/", spend.spend, name="spend"),
     path("agents/", agents.agent_list, name="agent-list"),
     path("agents/<slug:name>/graph/", agents.agent_graph, name="agent-graph"),
 ]

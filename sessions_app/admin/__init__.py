@@ -1,5 +1,5 @@
-"""The admin pages of agents, connections and credentials, and sessions to look at."""
+"""The admin pages of agents, connections, credentials and spend, and sessions to look at."""
 
-from sessions_app.admin import agents, connections, credentials, people, records
+from sessions_app.admin import agents, connections, credentials, people, records, spend
 
-__all__ = ["agents", "connections", "credentials", "people", "records"]
+__all__ = ["agents", "connections", "credentials", "people", "records", "spend"]

@@ -9,6 +9,7 @@ from rest_framework import serializers
 from sessions_app.api.renderers import RawJSON
 from sessions_app.flow.state import Limits
 from sessions_app.models import Agent, AgentEvent, Message, Session, Step, ToolCall
+from sessions_app.models.spend import CURRENCY
 
 # A list shows the beginning of a long text; the Step itself shows all of it.
 PREVIEW = 4096
@@ -51,6 +52,11 @@ def raw_or_none(text: str) -> RawJSON | None:
 
 
 class SpendSerializer(serializers.Serializer[Session]):
+    """``unknown``: the price of some calls is not known, and they are not in ``amount``."""
+
+    amount = serializers.DecimalField(source="spend", max_digits=14, decimal_places=6)
+    currency = serializers.ReadOnlyField(default=CURRENCY)
+    unknown = serializers.BooleanField(source="spend_unknown")
     usd = serializers.DecimalField(source="spend", max_digits=14, decimal_places=6)
     price_unknown = serializers.BooleanField(source="spend_unknown")
     input_tokens = serializers.IntegerField()

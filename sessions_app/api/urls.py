@@ -6,7 +6,7 @@ from django.urls import URLPattern, path, re_path
 
 from approvals_app import api as approvals
 from approvals_app import api_audit, api_batch, api_delegations, api_holds
-from sessions_app.api import definitions, reading, sessions, workers
+from sessions_app.api import definitions, reading, sessions, spend, workers
 from sessions_app.api.views import UnknownAddress
 
 
@@ -53,6 +53,7 @@ urlpatterns = [
     *both("workers", workers.WorkerList, "api-workers"),
     *both("agents/", definitions.AgentList, "api-agents"),
     *both("connections/", definitions.ConnectionList, "api-connections"),
+    *both("spend", spend.Spend, "api-spend"),
     *both("credentials/", definitions.CredentialList, "api-credentials"),
     re_path(r"", UnknownAddress.as_view()),
 ]

@@ -22,6 +22,16 @@ FailureKind = Literal[
     "unknown",
 ]
 
+#: The provider refused or never had the request; the others may have been worked on, and billed.
+_NOT_BILLED = {
+    "rate_limited",
+    "quota_exceeded",
+    "overloaded",
+    "authentication",
+    "not_found",
+    "context_too_long",
+    "rejected",
+}
 _LONGEST = 1000
 
 #: First match wins, so the narrower class stands above the wider. Third: what a person is told.
@@ -90,6 +100,11 @@ class ModelFailed(Exception):
         self.retryable = retryable
         self.kind = kind
         self.retry_after = retry_after
+
+    @property
+    def billed(self) -> bool:
+        """Whether the provider may bill it all the same."""
+        return self.kind not in _NOT_BILLED
 
 
 def classify(error: Exception, secret: str) -> ModelFailed:

@@ -60,7 +60,7 @@ class RequestedCall:
 
 @dataclass(frozen=True)
 class ModelReply:
-    """A finished reply.
+    """A finished reply. Cached tokens are part of `input_tokens`.
 
     `response_json` is what `history.assistant_message` reads back. Tokens are 0 where the provider
     gave no count. `cost` is in US dollars by list price, None where usage or price is unknown.
@@ -76,6 +76,8 @@ class ModelReply:
     output_tokens: int
     cost: Decimal | None
     finish_reason: str | None
+    cache_read_tokens: int = 0
+    cache_write_tokens: int = 0
 
 
 async def stream_response(
@@ -171,6 +173,8 @@ def _reply(response: ModelResponse, model: Model) -> ModelReply:
         output_tokens=response.usage.output_tokens or 0,
         cost=cost_of(response),
         finish_reason=response.finish_reason,
+        cache_read_tokens=response.usage.cache_read_tokens or 0,
+        cache_write_tokens=response.usage.cache_write_tokens or 0,
     )
 
 

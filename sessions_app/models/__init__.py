@@ -5,6 +5,13 @@ from sessions_app.models.connectors import Connection
 from sessions_app.models.credentials import Credential
 from sessions_app.models.idempotency import IdempotencyKey
 from sessions_app.models.sessions import AgentEvent, Message, Session, Step, ToolCall, Turn
+from sessions_app.models.spend import (
+    ModelPrice,
+    SpendBudget,
+    SpendDay,
+    SpendReservation,
+    UnpricedModel,
+)
 from sessions_app.models.workers import WorkerPresence
 
 __all__ = [
@@ -14,10 +21,15 @@ __all__ = [
     "Credential",
     "IdempotencyKey",
     "Message",
+    "ModelPrice",
     "Session",
+    "SpendBudget",
+    "SpendDay",
+    "SpendReservation",
     "Step",
     "ToolCall",
     "ToolPolicy",
     "Turn",
+    "UnpricedModel",
     "WorkerPresence",
 ]

@@ -72,6 +72,12 @@ class Session(models.Model):
     output_tokens = models.PositiveBigIntegerField(default=0)
     model_calls = models.PositiveIntegerField(default=0)
     spend = models.DecimalField(max_digits=14, decimal_places=6, default=0, help_text="US dollars")
+    spend_raised = models.DecimalField(
+        max_digits=14,
+        decimal_places=6,
+        default=0,
+        help_text="US dollars that it may spend over its budgets",
+    )
     spend_unknown = models.BooleanField(default=False, help_text="A call's price was not known")
     created_at = models.DateTimeField()
     updated_at = models.DateTimeField()
@@ -81,7 +87,10 @@ class Session(models.Model):
     objects = SessionQuerySet.as_manager()
 
     class Meta:
-        permissions = [("operate_session", "Can start, message, cancel and stop sessions")]
+        permissions = [
+            ("operate_session", "Can start, message, cancel and stop sessions"),
+            ("raise_spend", "Can let a session spend more than its budgets allow"),
+        ]
         indexes = [
             # The list, newest first; then the list under one status, phase or agent.
             models.Index(fields=["-updated_at", "-id"], name="session_newest"),

@@ -27,8 +27,11 @@ from sessions_app.llm import history
 from sessions_app.llm.factory import ModelSpec, ModelUnavailable, build_model
 from sessions_app.llm.failures import ModelFailed
 from sessions_app.llm.stream import ModelReply, RequestedCall, stream_response
-from sessions_app.models import Agent, Message, Session, Step, ToolCall
+from sessions_app.models import Agent, Message, Session, Step, ToolCall, Turn
 from sessions_app.projection import locked, recording
+from sessions_app.spend.asked import asked
+from sessions_app.spend.limit import Refused, Reservation, spend_limit
+from sessions_app.spend.prices import Usage, cost_of
 from sessions_app.standing import standing
 from sessions_app.step_times import tool_times
 from sessions_app.steps import reports, sources
@@ -53,10 +56,19 @@ Judged = tuple[dict[str, Any] | None, str]
 
 
 @dataclass(frozen=True)
+class Begun:
+    """A call that is recorded as started, and what the spend limit keeps for it."""
+
+    session: Session
+    turn: Turn
+    agent: Agent
+    reservation: Reservation
+
+
+@dataclass(frozen=True)
 class ModelCall:
     """All that one model call needs."""
 
-    agent: Agent
     spec: ModelSpec
     instructions: str
     settings: dict[str, Any]
@@ -73,10 +85,11 @@ class RunModel:
     @activity.defn(name=RUN_MODEL)
     async def run(self, given: RunModelInput) -> RunModelResult:
         async with heartbeats():
+            begun = await in_database(begin)(given)
+            if isinstance(begun, RunModelResult):
+                return begun
             try:
-                call = await in_database(begin)(given)
-                if isinstance(call, RunModelResult):
-                    return call
+                call = await in_database(gather)(given, begun)
                 tools = await self._tools(call.connections)
                 reply = await stream_response(
                     build_model(call.spec),
@@ -88,18 +101,20 @@ class RunModel:
                 )
             except (ModelUnavailable, ModelFailed, ToolCallError) as error:
                 retryable = getattr(error, "retryable", isinstance(error, ToolCallError))
-                return await in_database(fail)(given, keepable(str(error)), retryable)
+                words = keepable(str(error))
+                billed = isinstance(error, ModelFailed) and error.billed
+                return await in_database(fail)(given, begun, words, retryable, billed)
             # Not inside the transaction: a schema is its server's word, and may be slow to follow.
             judged = await asyncio.to_thread(judge_all, reply, tools)
-            return await in_database(complete)(given, call.agent, reply, tools, judged)
+            return await in_database(complete)(given, begun, reply, tools, judged)
 
     async def _tools(self, connections: list[ConnectionSpec]) -> list[ToolDef]:
         lists = await asyncio.gather(*(self._pool.list_tools(spec) for spec in connections))
         return [tool for tools in lists for tool in tools]
 
 
-def begin(given: RunModelInput) -> ModelCall | RunModelResult:
-    """Record the start and gather what the call needs; a call that is already recorded is answered."""
+def begin(given: RunModelInput) -> Begun | RunModelResult:
+    """Ask the spend limit and record the start; a call that is already recorded is answered."""
     context = given.step
     with recording(context.session_id, context.facts) as session:
         if not session.open:
@@ -112,6 +127,9 @@ def begin(given: RunModelInput) -> ModelCall | RunModelResult:
         if not turn.settings:
             turn.settings = sources.turn_settings(agent, turn.changes)
             turn.save(update_fields=["settings"])
+        admitted = spend_limit().admit(asked(session, turn, step.step_id, context.attempt))
+        if isinstance(admitted, Refused):
+            return RunModelResult(error=admitted.words)
         step.model = turn.settings["model"]
         reports.started(session, step, context.attempt)
         session.model_calls += 1
@@ -123,15 +141,20 @@ def begin(given: RunModelInput) -> ModelCall | RunModelResult:
             context.step_id,
             context.attempt,
         )
+    return Begun(session, turn, agent, admitted.reservation)
+
+
+def gather(given: RunModelInput, begun: Begun) -> ModelCall:
+    """What the call needs. Raises `ModelUnavailable`."""
+    agent, turn = begun.agent, begun.turn
     if not agent.enabled:
         raise ModelUnavailable(f"The agent {agent.name} is disabled.")
-    index = int(context.step_id.rpartition("-")[2]) - 1
+    index = int(given.step.step_id.rpartition("-")[2]) - 1
     return ModelCall(
-        agent=agent,
         spec=sources.model_spec(turn.settings, index),
         instructions=turn.settings["instructions"],
         settings=turn.settings["settings"],
-        messages=conversation(session),
+        messages=conversation(begun.session),
         connections=sources.connection_specs(agent),
     )
 
@@ -177,9 +200,13 @@ def _result(call: ToolCall) -> ModelMessage:
     return history.tool_result(call.call_id, call.tool, content, call.outcome or "canceled")
 
 
-def fail(given: RunModelInput, error: str, retryable: bool) -> RunModelResult:
+def fail(
+    given: RunModelInput, begun: Begun, error: str, retryable: bool, billed: bool
+) -> RunModelResult:
     """Record that the attempt failed. The Flow says whether another one follows."""
     with recording(given.step.session_id, given.step.facts) as session:
+        if not billed:
+            spend_limit().settle(begun.reservation, Decimal(0))
         if session.open:
             append(
                 session,
@@ -194,14 +221,18 @@ def fail(given: RunModelInput, error: str, retryable: bool) -> RunModelResult:
 
 def complete(
     given: RunModelInput,
-    agent: Agent,
+    begun: Begun,
     reply: ModelReply,
     tools: list[ToolDef],
     judged: list[Judged],
 ) -> RunModelResult:
     """Record the answer, and each call that it asks for as judged by its policy."""
+    agent = begun.agent
     schemas = {tool.name: tool for tool in tools}
+    cost = cost_of(begun.turn.settings["model"], _usage(reply), reply.cost)
     with locked(given.step.session_id) as session:
+        # Before anything else: it is owed even where the session has ended meanwhile.
+        spend_limit().settle(begun.reservation, cost)
         if not session.open:
             return RunModelResult(error=ENDED)
         step = reports.step_of(session, given.step)
@@ -214,8 +245,7 @@ def complete(
         step.text, step.reasoning = keepable(reply.text), keepable(reply.reasoning)
         step.response = reply.response_json
         step.input_tokens, step.output_tokens = reply.input_tokens, reply.output_tokens
-        # An offline model's price is known: nothing.
-        step.cost = Decimal(0) if step.model.startswith("demo:") else reply.cost
+        step.cost = cost
         session.input_tokens += reply.input_tokens
         session.output_tokens += reply.output_tokens
         session.spend += step.cost or Decimal(0)
@@ -223,6 +253,12 @@ def complete(
         _tell_completed(session, given.step, reply, step.cost)
         reports.ended(session, step, Step.Status.COMPLETED, "completed", _decided(reply))
     return RunModelResult(calls=plans, said_text=bool(reply.text))
+
+
+def _usage(reply: ModelReply) -> Usage:
+    return Usage(
+        reply.input_tokens, reply.output_tokens, reply.cache_read_tokens, reply.cache_write_tokens
+    )
 
 
 def _decided(reply: ModelReply) -> str:

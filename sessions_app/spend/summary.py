@@ -1,0 +1,167 @@
+"""How budgets stand and what today cost, for the page and the API. Every read is bounded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import date, timedelta
+from decimal import Decimal
+from typing import Any
+
+from django.db.models import F, QuerySet, Sum
+from django.utils import timezone
+
+from sessions_app.models import (
+    ModelPrice,
+    Session,
+    SpendBudget,
+    SpendDay,
+    SpendReservation,
+    UnpricedModel,
+)
+from sessions_app.models.spend import today_of
+from sessions_app.spend.budgets import Counted, counting, reserved_of, spent_of
+from sessions_app.spend.words import budget_words
+
+BUDGETS_AT_MOST = 50
+#: Of a budget that counts each session, agent or user for itself: those that spent most.
+SUMS_AT_MOST = 5
+LINES_AT_MOST = 10
+
+
+@dataclass(frozen=True)
+class OneSum:
+    """One sum of a budget; ``who`` is empty where all count together."""
+
+    who: str
+    session_id: str
+    spent: Decimal
+    reserved: Decimal
+    limit: Decimal
+
+    @property
+    def used_up(self) -> bool:
+        return self.spent >= self.limit
+
+    @property
+    def share(self) -> float:
+        """Of the limit, from 0 to 1."""
+        return min(1.0, float(self.spent / self.limit)) if self.limit else 1.0
+
+
+@dataclass(frozen=True)
+class BudgetState:
+    budget: SpendBudget
+    words: str
+    since: date | None
+    until: date | None
+    sums: list[OneSum]
+
+
+@dataclass(frozen=True)
+class Line:
+    """What one agent, user or session has spent today."""
+
+    who: str
+    session_id: str
+    spent: Decimal
+    share: float
+
+
+def budget_states(limit: int = BUDGETS_AT_MOST) -> list[BudgetState]:
+    """Every budget in force, with its highest sums."""
+    today = today_of(timezone.now())
+    rows = SpendBudget.objects.filter(enabled=True).select_related("agent", "user")[:limit]
+    return [
+        BudgetState(
+            budget,
+            budget_words(budget),
+            budget.since(today),
+            budget.until(today),
+            [*_sums(budget, today)],
+        )
+        for budget in rows
+    ]
+
+
+def _sums(budget: SpendBudget, today: date) -> Iterator[OneSum]:
+    for who, session_id, counted in _highest(budget, today):
+        spent = spent_of(budget, counted, today)
+        reserved = reserved_of(budget, counted, today)
+        yield OneSum(who, session_id, spent, reserved, budget.amount)
+
+
+def _highest(budget: SpendBudget, today: date) -> Iterator[tuple[str, str, Counted]]:
+    """Who has spent most of a budget, as known: what is only reserved does not order them."""
+    if budget.scope == SpendBudget.Scope.ALL:
+        yield "", "", Counted()
+        return
+    key, name = _NAMES[SpendBudget.Scope(budget.scope)]
+    rows = counting(SpendDay.objects.filter(session__isnull=False), budget, None, today)
+    sums = rows.values(key, name).annotate(total=Sum("spent")).order_by("-total")[:SUMS_AT_MOST]
+    for row in sums:
+        session_id = row[key] if key == "session" else ""
+        yield row[name] or "(gone)", session_id, Counted(**{key: row[key]})
+
+
+_NAMES = {
+    SpendBudget.Scope.SESSION: ("session", "session__title"),
+    SpendBudget.Scope.AGENT: ("agent", "agent__name"),
+    SpendBudget.Scope.USER: ("user", "user__username"),
+}
+
+
+def spent_today() -> tuple[Decimal, dict[str, list[Line]]]:
+    """All of today's spend (UTC), and who spent most of it: agents, users, sessions."""
+    rows = SpendDay.objects.filter(day=today_of(timezone.now()))
+    total = rows.aggregate(total=Sum("spent"))["total"] or Decimal(0)
+    return total, {
+        "agent": _lines(rows, "agent__name", total),
+        "user": _lines(rows, "user__username", total),
+        "session": _lines(rows, "session__title", total, session=F("session_id")),
+    }
+
+
+def _lines(rows: QuerySet[SpendDay], name: str, total: Decimal, **more: Any) -> list[Line]:
+    sums = rows.values(name, **more).annotate(total=Sum("spent")).order_by("-total")
+    return [
+        Line(
+            row[name] or "(gone)",
+            row.get("session") or "",
+            row["total"],
+            float(row["total"] / total) if total else 0.0,
+        )
+        for row in sums[:LINES_AT_MOST]
+    ]
+
+
+def unpriced() -> list[UnpricedModel]:
+    """Models that were called at an unknown price, the newest first; not those that have one now."""
+    prices = list(ModelPrice.objects.filter(valid_from__lte=timezone.now()))
+    rows = UnpricedModel.objects.select_related("last_session")[: LINES_AT_MOST * 2]
+    return [row for row in rows if not any(price.fits(row.model) for price in prices)][
+        :LINES_AT_MOST
+    ]
+
+
+def in_doubt() -> tuple[int, Decimal]:
+    """Calls whose cost never became known and that count with their estimate: how many, how much."""
+    hour_ago = timezone.now() - timedelta(hours=1)
+    rows = SpendReservation.objects.filter(day=today_of(timezone.now()), at__lt=hour_ago)
+    return rows.count(), rows.aggregate(total=Sum("amount"))["total"] or Decimal(0)
+
+
+def limit_of(session: Session) -> tuple[Decimal, Decimal] | None:
+    """(spent, limit) of the tightest budget that counts this session for itself, its raises
+    included; None when there is none.
+    """
+    budgets = SpendBudget.objects.in_force(session.agent_id, session.started_by_id)
+    today = today_of(timezone.now())
+    own = [
+        (spent_of(budget, Counted(session=session.pk), today), budget.amount)
+        for budget in budgets.filter(scope=SpendBudget.Scope.SESSION)
+    ]
+    if not own:
+        return None
+    spent, limit = min(own, key=lambda pair: pair[1] - pair[0])
+    return spent, limit + session.spend_raised
