@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from decimal import Decimal
 from typing import Any
 
 import yaml
@@ -41,13 +42,27 @@ class ConnectionEntry:
 
 
 @dataclass(frozen=True)
+class BudgetEntry:
+    """A budget of the agent that the file names; ``kind`` is how the file calls it."""
+
+    kind: str
+    scope: str
+    period: str
+    amount: Decimal
+    allow_unknown: bool
+
+
+@dataclass(frozen=True)
 class AgentEntry:
+    """``budgets`` is None where the file says nothing of spend, and what is there stays."""
+
     name: str
     values: dict[str, Any]
     credential: str
     connections: list[str]
     enabled: bool | None
     tools: list[ToolEntry]
+    budgets: list[BudgetEntry] | None
 
 
 @dataclass
@@ -92,8 +107,16 @@ _AGENT = (
     "model_calls",
     "tools",
     "settings",
+    "spend",
     "enabled",
 )
+#: (scope, period) of each of an agent's budgets.
+BUDGETS = {
+    "session": ("session", "total"),
+    "day": ("agent", "day"),
+    "month": ("agent", "month"),
+    "total": ("agent", "total"),
+}
 
 
 def _credential(part: Section, name: str) -> CredentialEntry:
@@ -142,7 +165,19 @@ def _agent(part: Section, name: str) -> AgentEntry:
         connections=part.names("connections"),
         enabled=part.flag("enabled"),
         tools=[read_tool(tool, pattern) for pattern, tool in part.parts("tools", TOOL)],
+        budgets=_budgets(part) if "spend" in part.values else None,
     )
+
+
+def _budgets(agent: Section) -> list[BudgetEntry]:
+    part = agent.part("spend", (*BUDGETS, "allow_unknown"))
+    allow_unknown = part.flag("allow_unknown") or False
+    amounts = ((kind, part.amount(kind)) for kind in BUDGETS)
+    return [
+        BudgetEntry(kind, *BUDGETS[kind], amount, allow_unknown)
+        for kind, amount in amounts
+        if amount is not None
+    ]
 
 
 class _Loader(yaml.SafeLoader):

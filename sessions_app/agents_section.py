@@ -6,6 +6,7 @@ import difflib
 import json
 from collections.abc import Iterator
 from datetime import timedelta
+from decimal import Decimal
 from typing import Any
 
 from sessions_app.tools.durations import parse_duration
@@ -88,6 +89,20 @@ class Section:
 
     def number_or_none(self, name: str) -> int | None:
         return None if self.values.get(name) is None else self.number(name, 1)
+
+    def amount(self, name: str) -> Decimal | None:
+        """Money, from 0, to a millionth; None where there is none."""
+        value = self.values.get(name)
+        if value is None:
+            return None
+        try:
+            found = Decimal(str(value))
+            if isinstance(value, bool) or not 0 <= found < 10**8:
+                raise ValueError
+            return found.quantize(Decimal("0.000001"))
+        except (ArithmeticError, ValueError):
+            self.error(name, "must be an amount in US dollars, like 5 or 0.50")
+            return None
 
     def items(self, name: str) -> list[Any]:
         """As JSON would keep it; what may stand in it is judged by whoever keeps it."""

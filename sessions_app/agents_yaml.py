@@ -20,6 +20,7 @@ from sessions_app.agents_file import (
 from sessions_app.models import Agent, Connection, Credential, ToolPolicy
 from sessions_app.models.encrypted import WrongCredentialKey
 from sessions_app.policies_file import PLACES, ToolEntry
+from sessions_app.spend.file import budgets_differ, set_budgets
 
 __all__ = ["Change", "InvalidAgents", "Report", "load_agents"]
 
@@ -115,9 +116,11 @@ class Importer:
         self._doubt_tools(entry, connections)
         if row.pk is None or changed or _policies_differ(row, policies):
             changed = True
+        changed |= budgets_differ(row, entry.budgets)
         if self._store("agent", path, row, changed) and changed:
             row.connections.set(connections)
             _replace_policies(policies, agent=row)
+            set_budgets(row, entry.budgets)
 
     def _policy(self, entry: ToolEntry, **owner: Agent | Connection) -> ToolPolicy:
         """``owner`` is ``agent=`` or ``connection=``."""

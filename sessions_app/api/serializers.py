@@ -10,6 +10,7 @@ from sessions_app.api.renderers import RawJSON
 from sessions_app.flow.state import Limits
 from sessions_app.models import Agent, AgentEvent, Message, Session, Step, ToolCall
 from sessions_app.models.spend import CURRENCY
+from sessions_app.spend.summary import limit_of
 
 # A list shows the beginning of a long text; the Step itself shows all of it.
 PREVIEW = 4096
@@ -55,13 +56,14 @@ class SpendSerializer(serializers.Serializer[Session]):
     """``unknown``: the price of some calls is not known, and they are not in ``amount``."""
 
     amount = serializers.DecimalField(source="spend", max_digits=14, decimal_places=6)
-    currency = serializers.ReadOnlyField(default=CURRENCY)
+    currency = serializers.SerializerMethodField()
     unknown = serializers.BooleanField(source="spend_unknown")
-    usd = serializers.DecimalField(source="spend", max_digits=14, decimal_places=6)
-    price_unknown = serializers.BooleanField(source="spend_unknown")
     input_tokens = serializers.IntegerField()
     output_tokens = serializers.IntegerField()
     model_calls = serializers.IntegerField()
+
+    def get_currency(self, session: Session) -> str:
+        return CURRENCY
 
 
 class SessionSerializer(serializers.ModelSerializer[Session]):
@@ -94,6 +96,28 @@ class SessionSerializer(serializers.ModelSerializer[Session]):
         read_only_fields = fields
 
 
+class SpendWithLimitSerializer(SpendSerializer):
+    """``limit``: of the tightest budget of the session itself, its raises included; null for none.
+
+    ``counted`` is what counts for it: ``amount``, and calls whose cost never became known.
+    """
+
+    limit = serializers.SerializerMethodField()
+    counted = serializers.SerializerMethodField()
+
+    def get_limit(self, session: Session) -> str | None:
+        return self._standing(session)[1]
+
+    def get_counted(self, session: Session) -> str | None:
+        return self._standing(session)[0]
+
+    def _standing(self, session: Session) -> tuple[str | None, str | None]:
+        if not hasattr(self, "_found"):
+            found = limit_of(session)
+            self._found = (str(found[0]), str(found[1])) if found else (None, None)
+        return self._found
+
+
 class LimitsSerializer(serializers.Serializer[Any]):
     model_calls_per_turn = serializers.IntegerField()
     parallel_calls = serializers.IntegerField()
@@ -106,6 +130,7 @@ class RunSerializer(serializers.Serializer[Any]):
 
 
 class SessionDetailSerializer(SessionSerializer):
+    spend = SpendWithLimitSerializer(source="*", read_only=True)
     limits = serializers.SerializerMethodField()
     runs = serializers.SerializerMethodField()
 

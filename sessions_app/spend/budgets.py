@@ -106,14 +106,16 @@ def counted_for(budget: SpendBudget, call: ModelCallAsked) -> Counted:
 
 def spent_of(budget: SpendBudget, counted: Counted, today: date) -> Decimal:
     """What counts for ``budget`` in its period that ``today`` is in, reserved amounts included."""
+    return sum(known_and_reserved(budget, counted, today), NOTHING)
+
+
+def known_and_reserved(
+    budget: SpendBudget, counted: Counted, today: date
+) -> tuple[Decimal, Decimal]:
+    """The two parts of `spent_of`: what calls cost, and what others may cost or have cost."""
     known = counting(SpendDay.objects.all(), budget, counted, today)
     reserved = counting(SpendReservation.objects.all(), budget, counted, today)
-    return _sum(known, "spent") + _sum(reserved, "amount")
-
-
-def reserved_of(budget: SpendBudget, counted: Counted, today: date) -> Decimal:
-    """The part of `spent_of` that is no known cost."""
-    return _sum(counting(SpendReservation.objects.all(), budget, counted, today), "amount")
+    return _sum(known, "spent"), _sum(reserved, "amount")
 
 
 def counting(

@@ -6,9 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date, timedelta
 from decimal import Decimal
-from typing import Any
 
-from django.db.models import F, QuerySet, Sum
+from django.db.models import QuerySet, Sum
 from django.utils import timezone
 
 from sessions_app.models import (
@@ -20,7 +19,7 @@ from sessions_app.models import (
     UnpricedModel,
 )
 from sessions_app.models.spend import today_of
-from sessions_app.spend.budgets import Counted, counting, reserved_of, spent_of
+from sessions_app.spend.budgets import Counted, counting, known_and_reserved, spent_of
 from sessions_app.spend.words import budget_words
 
 BUDGETS_AT_MOST = 50
@@ -84,26 +83,6 @@ def budget_states(limit: int = BUDGETS_AT_MOST) -> list[BudgetState]:
     ]
 
 
-def _sums(budget: SpendBudget, today: date) -> Iterator[OneSum]:
-    for who, session_id, counted in _highest(budget, today):
-        spent = spent_of(budget, counted, today)
-        reserved = reserved_of(budget, counted, today)
-        yield OneSum(who, session_id, spent, reserved, budget.amount)
-
-
-def _highest(budget: SpendBudget, today: date) -> Iterator[tuple[str, str, Counted]]:
-    """Who has spent most of a budget, as known: what is only reserved does not order them."""
-    if budget.scope == SpendBudget.Scope.ALL:
-        yield "", "", Counted()
-        return
-    key, name = _NAMES[SpendBudget.Scope(budget.scope)]
-    rows = counting(SpendDay.objects.filter(session__isnull=False), budget, None, today)
-    sums = rows.values(key, name).annotate(total=Sum("spent")).order_by("-total")[:SUMS_AT_MOST]
-    for row in sums:
-        session_id = row[key] if key == "session" else ""
-        yield row[name] or "(gone)", session_id, Counted(**{key: row[key]})
-
-
 _NAMES = {
     SpendBudget.Scope.SESSION: ("session", "session__title"),
     SpendBudget.Scope.AGENT: ("agent", "agent__name"),
@@ -111,23 +90,38 @@ _NAMES = {
 }
 
 
+def _sums(budget: SpendBudget, today: date) -> Iterator[OneSum]:
+    """The highest sums of a budget, in two queries; what is only reserved does not order them."""
+    if budget.scope == SpendBudget.Scope.ALL:
+        known, reserved = known_and_reserved(budget, Counted(), today)
+        yield OneSum("", "", known + reserved, reserved, budget.amount)
+        return
+    key, name = _NAMES[SpendBudget.Scope(budget.scope)]
+    rows = counting(SpendDay.objects.filter(session__isnull=False), budget, None, today)
+    sums = rows.values(key, name).annotate(total=Sum("spent")).order_by("-total")[:SUMS_AT_MOST]
+    held = counting(SpendReservation.objects.all(), budget, None, today)
+    held = held.filter(**{f"{key}__in": [row[key] for row in sums]})
+    amounts = dict(held.values_list(key).annotate(total=Sum("amount")).order_by())
+    for row in sums:
+        reserved = amounts.get(row[key]) or Decimal(0)
+        session_id = row[key] if key == "session" else ""
+        who = row[name] or "(gone)"
+        yield OneSum(who, session_id, row["total"] + reserved, reserved, budget.amount)
+
+
 def spent_today() -> tuple[Decimal, dict[str, list[Line]]]:
     """All of today's spend (UTC), and who spent most of it: agents, users, sessions."""
     rows = SpendDay.objects.filter(day=today_of(timezone.now()))
     total = rows.aggregate(total=Sum("spent"))["total"] or Decimal(0)
-    return total, {
-        "agent": _lines(rows, "agent__name", total),
-        "user": _lines(rows, "user__username", total),
-        "session": _lines(rows, "session__title", total, session=F("session_id")),
-    }
+    return total, {key: _lines(rows, key, name, total) for key, name in _NAMES.values()}
 
 
-def _lines(rows: QuerySet[SpendDay], name: str, total: Decimal, **more: Any) -> list[Line]:
-    sums = rows.values(name, **more).annotate(total=Sum("spent")).order_by("-total")
+def _lines(rows: QuerySet[SpendDay], key: str, name: str, total: Decimal) -> list[Line]:
+    sums = rows.values(key, name).annotate(total=Sum("spent")).order_by("-total")
     return [
         Line(
             row[name] or "(gone)",
-            row.get("session") or "",
+            (row[key] or "") if key == "session" else "",
             row["total"],
             float(row["total"] / total) if total else 0.0,
         )

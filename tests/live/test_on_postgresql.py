@@ -8,6 +8,7 @@ import pytest
 from django.db import connection
 
 RACES = [
+    "tests/sessions_app/spend/test_budgets.py::test_sessions_that_ask_at_once_overrun_a_budget_by_one_call_each_at_most",
     "tests/live/test_decisions.py::test_of_two_approvers_at_the_same_instant_one_wins_and_the_other_is_told_who",
     "tests/live/test_decisions.py::test_many_approvers_at_once_make_one_decision_and_one_run",
     "tests/live/test_decisions.py::test_with_the_engine_away_the_decision_is_kept",

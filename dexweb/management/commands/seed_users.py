@@ -17,7 +17,14 @@ VIEW = ("sessions_app.view_session", "approvals_app.view_interrupt", "sessions_a
 EDITED = (
     *(
         f"sessions_app.{{}}_{model}"
-        for model in ("agent", "toolpolicy", "connection", "credential")
+        for model in (
+            "agent",
+            "toolpolicy",
+            "connection",
+            "credential",
+            "spendbudget",
+            "modelprice",
+        )
     ),
     "approvals_app.{}_permissionkey",
     "approvals_app.{}_notificationchannel",
@@ -31,6 +38,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
         "approvals_app.view_auditentry",
         "approvals_app.export_audit",
         "approvals_app.view_notificationdelivery",
+        "sessions_app.raise_spend",
         *(name.format(verb) for name in EDITED for verb in ("add", "change", "delete", "view")),
     ),
 }

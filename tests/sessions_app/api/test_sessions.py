@@ -127,8 +127,11 @@ def test_a_session_is_shown_with_and_without_the_last_slash(client, slash):
     assert (body["agent"], body["status"], body["phase"]) == ("refund-desk", "running", "idle")
     assert body["started_by"] == "bob"
     assert body["spend"] == {
-        "usd": "1.250000",
-        "price_unknown": False,
+        "amount": "1.250000",
+        "currency": "USD",
+        "unknown": False,
+        "limit": None,
+        "counted": None,
         "input_tokens": 2**60,
         "output_tokens": 0,
         "model_calls": 0,
