@@ -19,6 +19,7 @@ PAGES = (
     "/approvals/insight/",
     "/delegations/",
     "/audit/",
+    "/spend/",
     "/account/notifications/",
 )
 ADMIN = (
@@ -26,6 +27,8 @@ ADMIN = (
     "sessions_app/connection",
     "sessions_app/credential",
     "sessions_app/session",
+    "sessions_app/spendbudget",
+    "sessions_app/modelprice",
     "approvals_app/interrupt",
     "approvals_app/decision",
     "approvals_app/permissionkey",
