@@ -109,7 +109,7 @@ class RunModel:
             return await in_database(complete)(given, begun, reply, tools, judged)
 
     async def _tools(self, connections: list[ConnectionSpec]) -> list[ToolDef]:
-        lists = await asyncio.gather(*(self._pool.list_tools(spec) for spec in connections))
+        lists = await asyncio.gather(*(self._pool.known_tools(spec) for spec in connections))
         return [tool for tools in lists for tool in tools]
 
 

@@ -38,6 +38,8 @@ from sessions_app.tools.transport import CONNECT_TIMEOUT_SECONDS, ErrorTail, bui
 _CONNECTION_CODES = {types.CONNECTION_CLOSED, types.REQUEST_TIMEOUT}
 _UNSAFE_IN_NAME = re.compile(r"[^A-Za-z0-9_-]")
 _LONGEST_NAME = 64
+#: How long a list of tools is taken as known: few servers tell of a change without being asked.
+LIST_GOOD_FOR_SECONDS = 10.0
 
 
 class Connection:
@@ -56,6 +58,9 @@ class Connection:
         self._ready: asyncio.Future[None] | None = None
         self._owner: asyncio.Task[None] | None = None
         self._own_names: dict[str, str] = {}
+        self._known: list[ToolDef] | None = None
+        self._known_until = 0.0
+        self._notices = 0
         self._broken = False
 
     @property
@@ -91,9 +96,16 @@ class Connection:
         """Takes no new calls from now on; what is in flight may finish."""
         self._broken = True
 
+    async def known_tools(self) -> list[ToolDef]:
+        """The server's tools as last listed, for ten seconds or until it tells of a change."""
+        if self._known is not None and time.monotonic() < self._known_until:
+            return self._known
+        return await self.list_tools()
+
     async def list_tools(self) -> list[ToolDef]:
-        """The server's tools. Raises `ConnectionUnavailable`: nothing ran either way."""
+        """The server's tools as they are now. Raises `ConnectionUnavailable`: nothing ran either way."""
         assert self._toolset is not None, "open the connection first"
+        asked_at, notices = time.monotonic(), self._notices
         try:
             async with asyncio.timeout(CONNECT_TIMEOUT_SECONDS):
                 tools = await self._toolset.list_tools()
@@ -102,6 +114,9 @@ class Connection:
             raise self._unavailable(error) from None
         definitions = [to_tool_def(self.spec.name, tool, self.spec.secret) for tool in tools]
         self._own_names = {definition.name: definition.tool for definition in definitions}
+        # A change that was told while the answer was on its way may not be in it.
+        self._known = definitions if notices == self._notices else None
+        self._known_until = asked_at + LIST_GOOD_FOR_SECONDS
         return definitions
 
     async def call_tool(
@@ -200,7 +215,7 @@ class Connection:
         """Enters the session, keeps it until told to stop, leaves it: all in this task."""
         assert self._ready is not None
         try:
-            client = build_client(self.spec, self._errors, self._watch)
+            client = build_client(self.spec, self._errors, self._watch, self._noticed)
             async with MCPToolset[None](client, cache_tools=False) as toolset:
                 client.session.validate_tool_result = _accept  # type: ignore[method-assign]
                 self._toolset = toolset
@@ -216,6 +231,11 @@ class Connection:
                 self._ready.set_exception(self._unavailable(error))
         finally:
             self._toolset = None
+
+    async def _noticed(self, message: types.ServerNotification | Exception) -> None:
+        if isinstance(message, types.ToolListChangedNotification):
+            self._notices += 1
+            self._known = None
 
     def _closed_by_peer(self) -> bool:
         """Whether the server's end is known to be gone, asked without sending anything."""

@@ -32,8 +32,12 @@ class ToolPool:
         self._sweeper: asyncio.Task[None] | None = None
         self._closed = False
 
+    async def known_tools(self, spec: ConnectionSpec) -> list[ToolDef]:
+        """The tools of a connection, ten seconds old at most. Raises `ConnectionUnavailable`."""
+        return await (await self._connection(spec)).known_tools()
+
     async def list_tools(self, spec: ConnectionSpec) -> list[ToolDef]:
-        """The tools of a connection. Raises `ConnectionUnavailable`."""
+        """The tools of a connection as they are now. Raises `ConnectionUnavailable`."""
         return await (await self._connection(spec)).list_tools()
 
     async def call_tool(

@@ -6,7 +6,7 @@ import shutil
 import sys
 import threading
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 
 import httpx2
@@ -30,11 +30,17 @@ CONNECT_TIMEOUT_SECONDS = 30
 _HTTP_TIMEOUT = httpx2.Timeout(10, read=None)
 _MAX_EVENT_BYTES = 8 * 1024 * 1024
 
+#: Called with each notification of a server, or with an error of its stream.
+OnNotice = Callable[[types.ServerNotification | Exception], Awaitable[None]]
+
 logger = logging.getLogger(__name__)
 
 
-def build_client(spec: ConnectionSpec, errors: "ErrorTail", watch: HttpWatch) -> Client:
-    """An MCP client for the spec, not yet connected. A child's stderr goes to `errors`.
+def build_client(
+    spec: ConnectionSpec, errors: "ErrorTail", watch: HttpWatch, on_notice: OnNotice
+) -> Client:
+    """An MCP client for the spec, not yet connected. A child's stderr goes to `errors`, what the
+    server tells unasked to `on_notice`.
 
     Raises `ConnectionUnavailable` where the spec itself cannot work.
     """
@@ -42,6 +48,7 @@ def build_client(spec: ConnectionSpec, errors: "ErrorTail", watch: HttpWatch) ->
     return Client(
         transport,
         init_timeout=CONNECT_TIMEOUT_SECONDS,
+        message_handler=on_notice,
         client_info=types.Implementation(name="dexweb", version="1"),
     )
 
