@@ -65,6 +65,7 @@ def apply(session: Session, facts: Sequence[fact.Fact]) -> None:
     """
     if not session.open:
         return
+    know_steps(session, facts)
     for told in facts:
         if told.n != session.last_fact + 1:
             continue
@@ -72,6 +73,15 @@ def apply(session: Session, facts: Sequence[fact.Fact]) -> None:
         HANDLERS[type(told.body)](session, told.body, at)
         session.last_fact = told.n
         session.updated_at = timezone.now()
+
+
+def know_steps(session: Session, facts: Sequence[fact.Fact]) -> None:
+    """Read the Steps that the new of ``facts`` speak of, all at once."""
+    changes = (told.body for told in facts if told.n > session.last_fact)
+    ids = {body.step_id for body in changes if isinstance(body, fact.StepChanged)}
+    if ids:
+        found = {step.step_id: step for step in session.steps.filter(step_id__in=ids)}
+        session.known_steps |= {step_id: found.get(step_id) for step_id in ids}
 
 
 def ensure_session(session_id: str, started: fact.SessionStarted, at: datetime) -> None:
@@ -155,7 +165,8 @@ def close(session: Session, status: str, reason: str, by: str, at: datetime) -> 
     session.close_reason = reason
     for interrupt in session.interrupts.filter(state=Interrupt.State.PENDING):
         close_interrupt(session, interrupt, "canceled", None, "The session ended.", at)
-    for step in session.steps.filter(status__in=["planned", "scheduled", "active", "waiting"]):
+    for row in session.steps.filter(status__in=["planned", "scheduled", "active", "waiting"]):
+        step = session.known_steps.get(row.step_id) or row
         step.status, step.ended_at = Step.Status.CANCELED, at
         step.save(update_fields=["status", "ended_at"])
         emit_step(session, step, at)
@@ -208,7 +219,7 @@ def _turn_ended(session: Session, body: fact.TurnEnded, at: datetime) -> None:
 
 
 def _step_changed(session: Session, body: fact.StepChanged, at: datetime) -> None:
-    step = session.steps.filter(step_id=body.step_id).first() or Step(
+    step = session.known_steps.get(body.step_id) or Step(
         session=session,
         step_id=body.step_id,
         type=body.type,
@@ -232,6 +243,7 @@ def _step_changed(session: Session, body: fact.StepChanged, at: datetime) -> Non
     if body.status in ("completed", "failed", "canceled"):
         step.ended_at = at
     step.save()
+    session.known_steps[step.step_id] = step
     emit_step(session, step, at)
 
 

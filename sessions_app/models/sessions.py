@@ -103,6 +103,8 @@ class Session(models.Model):
         super().__init__(*args, **kwargs)
         #: Numbered, and written together by `sessions_app.stream.append.write`.
         self.unwritten_events: list[AgentEvent] = []
+        #: Steps read or made under this row's lock, so that none is read twice; None: not there yet.
+        self.known_steps: dict[str, Step | None] = {}
 
     def __str__(self) -> str:
         return self.title

@@ -142,7 +142,7 @@ def begin(given: CallToolInput, tool_changed: bool = False) -> Begun | ToolCallR
             why = "an earlier attempt had begun"
             result = ToolCallResult("outcome_unknown", rules.unknown_words(plan.tool, why))
             return _ended(session, step, call, result, "")
-        agent = sources.agent_named(given.agent)
+        agent = sources.with_policies(sources.agent_named(given.agent))
         if not agent.enabled and not call.begun_attempt:
             words = f"The agent {agent.name} is disabled. {rules.DID_NOT_RUN}"
             return _ended(session, step, call, ToolCallResult("failed", words, ran=False), "")

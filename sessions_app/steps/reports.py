@@ -14,7 +14,9 @@ LIVE_ONLY = ("model.delta", "model.reasoning", "tool.progress")
 
 
 def step_of(session: Session, context: StepContext) -> Step:
-    return session.steps.get(step_id=context.step_id)
+    """The Step's row; the caller holds the session's lock."""
+    known = session.known_steps.get(context.step_id)
+    return known or session.steps.get(step_id=context.step_id)
 
 
 def started(session: Session, step: Step, attempt: int) -> None:

@@ -179,7 +179,8 @@ def conversation(session: Session) -> list[ModelMessage]:
         else:
             opened[message.turn] = message
     calls: dict[str, list[ToolCall]] = {}
-    for call in session.calls.order_by("turn", "id"):
+    # The large texts that no model reads stay where they are.
+    for call in session.calls.order_by("turn", "id").defer("args", "original_args", "schema"):
         calls.setdefault(call.model_step, []).append(call)
     by_turn: dict[int, list[Step]] = {}
     for step in session.steps.filter(type="RunModel").order_by("position"):
@@ -230,6 +231,8 @@ def complete(
     agent = begun.agent
     schemas = {tool.name: tool for tool in tools}
     cost = cost_of(begun.turn.settings["model"], _usage(reply), reply.cost)
+    if reply.calls:
+        sources.with_policies(agent)
     with locked(given.step.session_id) as session:
         # Before anything else: it is owed even where the session has ended meanwhile.
         spend_limit().settle(begun.reservation, cost)
@@ -393,7 +396,8 @@ class Deltas:
     def __init__(self, context: StepContext) -> None:
         self._context = context
         self._pieces: list[tuple[str, str]] = []
-        self._last = 0.0
+        # A whole answer within the first moment is told once, by its end.
+        self._last = time.monotonic()
 
     async def add(self, kind: str, piece: str) -> None:
         """The end of the stream needs no last batch: the completed event holds the whole."""

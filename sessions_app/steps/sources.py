@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from django.db.models import prefetch_related_objects
+
 from sessions_app.flow.terms import ApprovalPolicy, EscalationStep
 from sessions_app.llm.factory import ModelSpec, ModelUnavailable
 from sessions_app.models import Agent, Connection, Credential
@@ -11,11 +13,18 @@ from sessions_app.tools.mcp import ConnectionSpec, ConnectionUnavailable
 
 
 def agent_named(name: str) -> Agent:
+    """An agent with its connections; see `with_policies`."""
     return (
         Agent.objects.select_related("credential")
-        .prefetch_related("tools", "connections__credential", "connections__tools")
+        .prefetch_related("connections__credential")
         .get(name=name)
     )
+
+
+def with_policies(agent: Agent) -> Agent:
+    """The same, with the policies of its tools read all at once."""
+    prefetch_related_objects([agent], "tools", "connections__tools")
+    return agent
 
 
 def turn_settings(agent: Agent, changes: dict[str, Any]) -> dict[str, Any]:

@@ -4,11 +4,14 @@ import asyncio
 import statistics
 import time
 import uuid
-from contextlib import AsyncExitStack
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
 
+import psutil
 import pytest
 from channels.db import database_sync_to_async as in_database
 from temporalio import activity
+from temporalio.client import Client
 from temporalio.worker import Worker
 
 from approvals_app.decisions import decide
@@ -28,8 +31,9 @@ from sessions_app.flow.session import SessionFlow
 from sessions_app.tools.mcp import ToolPool
 from tests.live.conftest import Live, live, standing_worker  # noqa: F401
 
-SESSIONS = 10
-TURNS = 30
+# (sessions at once, turns of each): about as many turns in all, for 1, 10 and 50 sessions.
+LOADS = ((1, 100), (10, 30), (50, 6))
+LASTING_TURNS = 1000
 DECISIONS = 30
 
 
@@ -38,56 +42,95 @@ async def answer_at_once(given: state.RunModelInput) -> state.RunModelResult:
     return state.RunModelResult(said_text=True)
 
 
-async def turns_a_second(pool: str, record_facts: bool) -> float:
-    """Many sessions at once, each with its messages queued, until all have closed."""
-    await one_session(f"warm-{uuid.uuid4().hex[:12]}", pool, record_facts)
-    ids = [f"bench-{uuid.uuid4().hex[:12]}" for _ in range(SESSIONS)]
-    began = time.monotonic()
-    await asyncio.gather(*(one_session(pk, pool, record_facts) for pk in ids))
-    return SESSIONS * TURNS / (time.monotonic() - began)
+@activity.defn(name=state.RECORD_FACTS)
+async def take_note(given: state.RecordInput) -> int:
+    return given.facts[-1].n
 
 
-async def one_session(session_id: str, pool: str, record_facts: bool) -> None:
+async def turns_a_second(pool: str, sessions: int, turns: int) -> tuple[float, float]:
+    """(turns a second, CPU of this process in ms a turn): each session's messages are queued, and
+    all are waited for until they have closed."""
+    ids = [f"{pool}-{uuid.uuid4().hex[:12]}" for _ in range(sessions)]
+    began, spent = time.monotonic(), time.process_time()
+    await asyncio.gather(*(one_session(pk, pool, turns) for pk in ids))
+    count = sessions * turns
+    took = time.monotonic() - began
+    return count / took, (time.process_time() - spent) / count * 1000
+
+
+async def one_session(session_id: str, pool: str, turns: int) -> None:
     engine, actor = SessionEngine(timeout=60), terms.Actor(0, "bench")
     first = terms.UserMessage(uuid.uuid4().hex, "Hello", actor)
-    await engine.start_session(
-        state.SessionInput(
-            session_id, "desk", "bench", pool, actor, first, record_facts=record_facts
-        )
-    )
-    for _ in range(TURNS - 1):
+    await engine.start_session(state.SessionInput(session_id, "desk", "bench", pool, actor, first))
+    for _ in range(turns - 1):
         rpc = state.SendMessage(uuid.uuid4().hex, "Hello", actor)
         await engine.send_message(session_id, rpc)
     await engine.stop(session_id, state.Stop(uuid.uuid4().hex, "complete", actor))
     await (await engine.client()).get_workflow_handle(session_id).result()
 
 
-@pytest.mark.bench
-async def test_turns_a_second(live: Live) -> None:  # noqa: F811
-    await in_database(live.agent)([{"text": "Hello.", "repeat": True}])
+@asynccontextmanager
+async def full_workers(client: Client) -> AsyncIterator[str]:
+    """Workers as `manage.py worker` runs them. Gives their pool."""
     keep_database_connections()
-    client = await connect(engine_address())
     tools = ToolPool()
     counts = SlotCount(50), SlotCount(50)
     async with AsyncExitStack() as running:
+        running.push_async_callback(tools.aclose)
         for worker in build_workers(client, PoolSettings("full"), tools, *counts):
             await running.enter_async_context(worker)
-        full = await turns_a_second("full", record_facts=True)
-    await tools.aclose()
+        yield "full"
+
+
+@asynccontextmanager
+async def bare_workers(client: Client) -> AsyncIterator[str]:
+    """The same Flow with the same Steps, in queues of their own, that return and do nothing else.
+
+    So all that a turn costs beyond Temporal itself is what Dexweb's Steps do.
+    """
+    common = {"build_id": BUILD_ID}
     flow = Worker(
         client,
         task_queue=flow_queue("bare"),
         workflows=[SessionFlow],
+        activities=[take_note],
         workflow_runner=SANDBOX,
-        build_id=BUILD_ID,
+        **common,
     )
-    model = Worker(
-        client, task_queue=model_queue("bare"), activities=[answer_at_once], build_id=BUILD_ID
-    )
+    model = Worker(client, task_queue=model_queue("bare"), activities=[answer_at_once], **common)
     async with flow, model:
-        bare = await turns_a_second("bare", record_facts=False)
-    print(f"\nturns a second: {full:.1f}; the same Flow with facts switched off: {bare:.1f}")
-    print(f"ratio {full / bare:.2f} (budget 0.70)")
+        yield "bare"
+
+
+@pytest.mark.bench
+async def test_turns_a_second(live: Live) -> None:  # noqa: F811
+    await in_database(live.agent)([{"text": "Hello.", "repeat": True}])
+    client = await connect(engine_address())
+    async with full_workers(client) as full, bare_workers(client) as bare:
+        for pool in (full, bare):
+            await turns_a_second(pool, 1, 2)
+        for sessions, turns in LOADS:
+            ours, spent = await turns_a_second(full, sessions, turns)
+            theirs, spent_bare = await turns_a_second(bare, sessions, turns)
+            print(
+                f"\nturns a second with {sessions} sessions at once: {ours:.1f}, the bare Flow "
+                f"{theirs:.1f}, ratio {ours / theirs:.2f} (budget 0.70); "
+                f"CPU a turn {spent:.1f} ms, bare {spent_bare:.1f} ms"
+            )
+
+
+@pytest.mark.bench
+async def test_memory_of_a_worker_after_a_thousand_turns(live: Live) -> None:  # noqa: F811
+    await in_database(live.agent)([{"text": "Hello.", "repeat": True}])
+    worker = await in_database(live.worker)("lasting")
+    process = psutil.Process(worker.process.pid)
+    await turns_a_second("lasting", 10, 2)
+    before = process.memory_info().rss / 2**20
+    await turns_a_second("lasting", 20, LASTING_TURNS // 20)
+    after = process.memory_info().rss / 2**20
+    print(
+        f"\nmemory of a worker: {before:.0f} MB when warm, {after:.0f} MB {LASTING_TURNS:,} turns later"
+    )
 
 
 @pytest.mark.bench
