@@ -1,0 +1,22 @@
+"""What every process of the storm has imported already: the fork server reads this once.
+
+A worker takes seconds to import what it needs and is killed every second, so each is forked from a
+process that has it all and has begun nothing: no thread, no loop, no connection.
+"""
+
+import os
+
+import django
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "dexweb.settings")
+django.setup()
+
+from django.urls import get_resolver  # noqa: E402
+
+import dexweb.asgi  # noqa: E402, F401
+import dexweb.engine.worker  # noqa: E402, F401
+import dexweb.management.commands.worker  # noqa: E402, F401
+import sessions_app.llm.script_model  # noqa: E402, F401
+import sessions_app.tools.connection  # noqa: E402, F401
+
+get_resolver().url_patterns  # noqa: B018  the views, too
