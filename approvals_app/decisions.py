@@ -195,8 +195,11 @@ def expired(interrupt: Interrupt) -> InterruptExpired:
     )
 
 
-def deliver(decision: Decision) -> Decision:
-    """Hand a written decision to the engine and record how that went; raises what it refused with."""
+def deliver(decision: Decision, at_lock: str = Decision.State.REFUSED) -> Decision:
+    """Hand a written decision to the engine and record how that went; raises what it refused with.
+
+    ``at_lock``: what becomes of one that meets a lock or somebody's hold.
+    """
     interrupt = decision.interrupt
     rpc = ResolveInterrupt(
         request_id=decision.request_id,
@@ -217,7 +220,7 @@ def deliver(decision: Decision) -> Decision:
         error.delivery = Decision.State.DELIVERY_PENDING
         raise
     except DexwebError as error:
-        return _refused(decision, error)
+        return _refused(decision, error, at_lock)
     _delivered(decision)
     return decision
 
@@ -264,7 +267,7 @@ def _audit(user: User, interrupt: Interrupt, action: str, asked: Asked, code: st
     )
 
 
-def _refused(decision: Decision, error: DexwebError) -> Decision:
+def _refused(decision: Decision, error: DexwebError, at_lock: str) -> Decision:
     """Record a refusal and raise it, unless the Flow had taken this very decision before."""
     interrupt = Interrupt.objects.get(pk=decision.interrupt_id)
     # "Already voted" is about another request of theirs: the Flow answers the same one again.
@@ -275,7 +278,8 @@ def _refused(decision: Decision, error: DexwebError) -> Decision:
     if not isinstance(error, RpcLockConflict | StaleInterrupt):
         # The rows may know more by now than the engine said: a session that has closed, say.
         error = _from_rows(interrupt) or error
-    _mark(decision, Decision.State.REFUSED, {"code": error.code, **error.details()})
+    state = at_lock if isinstance(error, RpcLockConflict) else Decision.State.REFUSED
+    _mark(decision, state, {"code": error.code, **error.details()})
     raise error
 
 
@@ -315,7 +319,8 @@ def redeliver(decision: Decision) -> None:
         _mark(decision, Decision.State.REFUSED, {"code": error.code, **error.details()})
         return
     try:
-        deliver(decision)
+        # Who met a lock is not there to be told: their word is kept until it is let go.
+        deliver(decision, at_lock=Decision.State.DELIVERY_PENDING)
     except DexwebError as error:
         log.info("decision %s is not delivered: %s", decision.request_id, error.code)
 

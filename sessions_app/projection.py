@@ -228,6 +228,11 @@ def _step_changed(session: Session, body: fact.StepChanged, at: datetime) -> Non
         call_id=body.call_id,
         tool=body.tool,
     )
+    if step.ended_at and body.outcome == "retrying":
+        # An attempt that was given up has come to its end all the same; the next one finds that.
+        return
+    if body.type == "RunModel" and body.status in ("failed", "canceled"):
+        _close_unheard(session, body, at)
     step.status = body.status
     step.causes = body.causes
     step.attempt = body.attempt
@@ -245,6 +250,12 @@ def _step_changed(session: Session, body: fact.StepChanged, at: datetime) -> Non
     step.save()
     session.known_steps[step.step_id] = step
     emit_step(session, step, at)
+
+
+def _close_unheard(session: Session, body: fact.StepChanged, at: datetime) -> None:
+    """Calls of a model's answer that the Flow never learned of: nobody will run them."""
+    for call in session.calls.filter(model_step=body.step_id, outcome=""):
+        end_call(session, call, "", "canceled", rules.canceled_words(call.tool), at)
 
 
 def _call_closed(session: Session, body: fact.CallClosed, at: datetime) -> None:

@@ -218,6 +218,7 @@ class Calls:
             ),
             result_type=ToolCallResult,
             start_to_close_timeout=timedelta(seconds=30),
+            heartbeat_timeout=timedelta(seconds=self._scope.limits.heartbeat),
         )
         self._scope.facts.confirm(context.facts)
         return replace(result, handed_back=True) if handed_back else result

@@ -19,11 +19,12 @@ class FactLog:
     order; so whichever of parallel Steps comes first records them, and a lost one loses nothing.
     """
 
-    def __init__(self, session_id: str, last: int, enabled: bool) -> None:
+    def __init__(self, session_id: str, last: int, enabled: bool, heartbeat: float) -> None:
         self.session_id = session_id
         self.last = last
         self.recorded = last
         self._enabled = enabled
+        self._heartbeat = heartbeat
         self._waiting: list[Fact] = []
         self._recording = False
 
@@ -59,6 +60,9 @@ class FactLog:
                 RECORD_FACTS,
                 RecordInput(self.session_id, facts),
                 start_to_close_timeout=timedelta(seconds=30),
+                # Without it a session, and whoever waits for its answer, would stand still for all
+                # of the 30 seconds when a worker dies just here.
+                heartbeat_timeout=timedelta(seconds=self._heartbeat),
                 retry_policy=RetryPolicy(
                     initial_interval=timedelta(milliseconds=200),
                     maximum_interval=timedelta(seconds=10),

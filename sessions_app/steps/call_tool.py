@@ -41,10 +41,14 @@ RESULT_BYTES_FOR_MODEL = 256 * 1024
 
 @dataclass(frozen=True)
 class Begun:
-    """An attempt that is marked as begun: from here on it may have acted."""
+    """An attempt that is marked as begun: from here on it may have acted.
+
+    ``before``: the attempt that had begun before it and was cut off; 0 when none was.
+    """
 
     connection: ConnectionSpec
     args: dict[str, Any]
+    before: int = 0
 
 
 class CallTool:
@@ -62,7 +66,10 @@ class CallTool:
                 return begun
             result, whole = await self._call(given, begun)
             if result.retryable and not given.last_attempt:
+                if not result.ran:
+                    await in_database(take_back)(given, begun)
                 return result
+            result = not_denied(given, begun, result)
             return await in_database(end)(given, result, whole)
 
     async def _tool_changed(self, given: CallToolInput) -> bool:
@@ -119,6 +126,15 @@ def cut_off(effect: str, tool: str, why: str, last: bool) -> ToolCallResult:
     return ToolCallResult("failed", f"{tool} was cut off: {why}.", retryable=not last)
 
 
+def not_denied(given: CallToolInput, begun: Begun, result: ToolCallResult) -> ToolCallResult:
+    """That the last attempt did not run says nothing of an earlier one that was cut off."""
+    if result.ran or not begun.before or given.call.effect == "read":
+        return result
+    return ToolCallResult(
+        "outcome_unknown", rules.unknown_words(given.call.tool, "an earlier attempt was cut off")
+    )
+
+
 def as_asked(given: CallToolInput) -> tuple[ConnectionSpec, dict[str, Any]] | None:
     """The tool's connection, and its schema when a person was asked; None where either is not known."""
     call = ToolCall.objects.get(session=given.step.session_id, call_id=given.call.call_id)
@@ -137,6 +153,9 @@ def begin(given: CallToolInput, tool_changed: bool = False) -> Begun | ToolCallR
         step = reports.step_of(session, context)
         if call.outcome:
             return ToolCallResult(call.outcome, call.words)
+        if context.attempt < step.attempt:
+            # The engine has given this one up, and the next one is on its way.
+            return ToolCallResult("failed", rules.DID_NOT_RUN, ran=False, retryable=True)
         if plan.effect == "write" and call.begun_attempt:
             # Whatever led here, a write that has begun is not begun again.
             why = "an earlier attempt had begun"
@@ -165,12 +184,11 @@ def begin(given: CallToolInput, tool_changed: bool = False) -> Begun | ToolCallR
         try:
             connection = sources.connection_of(agent, plan.tool)
         except ConnectionUnavailable as error:
-            result = ToolCallResult("failed", f"{error} {rules.DID_NOT_RUN}", ran=False)
-            return _ended(session, step, call, result, "")
+            return _ended(session, step, call, _out_of_reach(given, call, str(error)), "")
         if connection is None:
-            words = f"The connection of {plan.tool} is disabled or gone. {rules.DID_NOT_RUN}"
-            return _ended(session, step, call, ToolCallResult("failed", words, ran=False), "")
-        now = timezone.now()
+            why = f"The connection of {plan.tool} is disabled or gone."
+            return _ended(session, step, call, _out_of_reach(given, call, why), "")
+        now, before = timezone.now(), call.begun_attempt
         call.attempts = call.begun_attempt = context.attempt
         call.ran_hash = args_hash
         call.started_at = call.started_at or now
@@ -184,7 +202,20 @@ def begin(given: CallToolInput, tool_changed: bool = False) -> Begun | ToolCallR
             context.step_id,
             context.attempt,
         )
-    return Begun(connection, args)
+    return Begun(connection, args, before)
+
+
+def _out_of_reach(given: CallToolInput, call: ToolCall, why: str) -> ToolCallResult:
+    if call.begun_attempt:
+        return rules.not_again(given.call, why)
+    return ToolCallResult("failed", f"{why} {rules.DID_NOT_RUN}", ran=False)
+
+
+def take_back(given: CallToolInput, begun: Begun) -> None:
+    """The tool was never reached: the mark says again how far the attempts before came."""
+    with locked(given.step.session_id) as session:
+        call = session.calls.filter(call_id=given.call.call_id, outcome="")
+        call.filter(begun_attempt=given.step.attempt).update(begun_attempt=begun.before)
 
 
 def end(given: CallToolInput, result: ToolCallResult, whole: str) -> ToolCallResult:
@@ -233,7 +264,8 @@ def _invalidated(
 @activity.defn(name=RECONCILE_CALL)
 async def reconcile_call(given: ReconcileInput) -> ToolCallResult:
     """What became of an attempt that brought the engine no result, as the rows know it."""
-    return await in_database(reconcile)(given)
+    async with heartbeats():
+        return await in_database(reconcile)(given)
 
 
 def reconcile(given: ReconcileInput) -> ToolCallResult:
@@ -255,16 +287,19 @@ def reconcile(given: ReconcileInput) -> ToolCallResult:
 
 def _reconciled(given: ReconcileInput, call: ToolCall) -> ToolCallResult:
     begun = call.begun_attempt >= given.step.attempt
-    if given.canceled and (not begun or given.effect == "read"):
+    # An attempt before this one may have acted, whatever became of this one.
+    may_have_acted = begun or (call.begun_attempt > 0 and given.effect == "idempotent")
+    over = given.last_attempt or given.canceled
+    if given.canceled and (not may_have_acted or given.effect == "read"):
         return ToolCallResult("canceled", rules.canceled_words(call.tool), ran=begun)
-    if not begun:
+    if not begun and not (may_have_acted and over):
         retryable = given.effect != "write" and not given.last_attempt
         if call.begun_attempt and not retryable:
             # This attempt did not run, but an earlier one may have.
             return cut_off(given.effect, call.tool, given.cut_off, last=True)
         words = f"{call.tool} was not reached: {given.cut_off}. {rules.DID_NOT_RUN}"
         return ToolCallResult("failed", words, ran=False, retryable=retryable)
-    return cut_off(given.effect, call.tool, given.cut_off, given.last_attempt or given.canceled)
+    return cut_off(given.effect, call.tool, given.cut_off, over)
 
 
 class Progress:

@@ -24,5 +24,6 @@ async def heartbeats() -> AsyncIterator[None]:
 
 async def _beat(every: float) -> None:
     while True:
-        activity.heartbeat()
+        # Its start is a sign of life as well, so a short Step sends none of its own.
         await asyncio.sleep(every)
+        activity.heartbeat()

@@ -5,9 +5,11 @@ from temporalio import activity
 
 from sessions_app.flow.state import RECORD_FACTS, RecordInput
 from sessions_app.projection import record
+from sessions_app.steps.heartbeat import heartbeats
 
 
 @activity.defn(name=RECORD_FACTS)
 async def record_facts(given: RecordInput) -> int:
     """Returns the number of the newest fact recorded."""
-    return await in_database(record)(given.session_id, given.facts)
+    async with heartbeats():
+        return await in_database(record)(given.session_id, given.facts)

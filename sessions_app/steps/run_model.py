@@ -50,6 +50,7 @@ ARGUMENT_BYTES = 64 * 1024
 PLAN = TypeAdapter(ToolCallPlan)
 DELTAS_A_SECOND = 10
 ENDED = "The session has ended."
+GIVEN_UP = "This model call was given up before it answered."
 
 #: (arguments or None, what is wrong with the call or "").
 Judged = tuple[dict[str, Any] | None, str]
@@ -122,6 +123,8 @@ def begin(given: RunModelInput) -> Begun | RunModelResult:
         step = reports.step_of(session, context)
         if step.response is not None:
             return recorded(session, step)
+        if step.ended_at or context.attempt < step.attempt:
+            return RunModelResult(error=GIVEN_UP)
         turn = session.turns.get(number=context.turn)
         agent = sources.agent_named(given.agent)
         if not turn.settings:
@@ -241,6 +244,8 @@ def complete(
         step = reports.step_of(session, given.step)
         if step.response is not None:
             return recorded(session, step)
+        if step.ended_at:
+            return RunModelResult(error=GIVEN_UP)
         plans = [
             _request(session, given.step, position, call, agent, schemas.get(call.tool), found)
             for position, (call, found) in enumerate(zip(reply.calls, judged, strict=True))

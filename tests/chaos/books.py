@@ -14,6 +14,7 @@ from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.worker import Replayer
 
 from dexweb.engine.client import SessionEngine
+from dexweb.engine.worker import BUILD_ID, SANDBOX
 from sessions_app.flow.session import SessionFlow
 from sessions_app.models import Session
 
@@ -61,7 +62,12 @@ async def story_of(session: Session) -> Story:
     for run_id in [run async for run in _runs(session)]:
         history = await client.get_workflow_handle(session.pk, run_id=run_id).fetch_history()
         _read(story, history)
-        replayer = Replayer(workflows=[SessionFlow], data_converter=pydantic_data_converter)
+        replayer = Replayer(
+            workflows=[SessionFlow],
+            data_converter=pydantic_data_converter,
+            workflow_runner=SANDBOX,
+            build_id=BUILD_ID,
+        )
         result = await replayer.replay_workflow(history, raise_on_replay_failure=False)
         if result.replay_failure:
             story.unreplayable = f"{run_id}: {result.replay_failure}"

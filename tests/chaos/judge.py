@@ -71,8 +71,6 @@ def decisions(people: list[Person]) -> Iterator[str]:
     """What was acknowledged took effect, once, in the name of who said it."""
     for row in Decision.objects.exclude(state__in=["delivered", "refused"]):
         yield f"the decision {row.request_id} is still {row.state}"
-    for row in Decision.objects.filter(state="refused").exclude(refusal__code__in=TOO_LATE):
-        yield f"the decision {row.request_id} was refused with {row.refusal}"
     for row in Decision.objects.filter(state="delivered").select_related("interrupt", "actor"):
         interrupt = row.interrupt
         if interrupt.request_id != row.request_id:
@@ -95,6 +93,9 @@ def _kept_word(person: Person, told: Told) -> Iterator[str]:
         yield f"{said}, but what counts is {row.verdict}"
     if told.status == 503 and row is None:
         yield f"{said}, that it is kept, and it is not"
+    if told.status == 503 and row is not None and row.state == "refused":
+        if row.refusal.get("code") not in TOO_LATE:
+            yield f"{said}, that it is kept, and it was refused with {row.refusal}"
 
 
 def answers(people: list[Person]) -> Iterator[str]:

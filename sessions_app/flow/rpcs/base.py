@@ -42,7 +42,10 @@ class SessionState:
         before = given.carried
         self._given = given
         self._facts = FactLog(
-            given.session_id, before.facts if before else 0, enabled=given.record_facts
+            given.session_id,
+            before.facts if before else 0,
+            enabled=given.record_facts,
+            heartbeat=given.limits.heartbeat,
         )
         self._steps = StepLog(
             self._facts,
