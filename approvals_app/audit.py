@@ -82,6 +82,19 @@ def record(
     return entry
 
 
+def record_once(
+    actor: Any, action: str, subject: str, *, session_id: str = "", request_id: str, **detail: Any
+) -> None:
+    """As `record`, unless this request has its entry: it may be made again by whoever got no answer."""
+    with transaction.atomic():
+        AuditHead.objects.get_or_create(pk=1)
+        AuditHead.objects.select_for_update().get(pk=1)
+        entries = AuditEntry.objects.filter(action=action, subject=subject[:160])
+        if not entries.filter(detail__request_id=request_id).exists():
+            detail["request_id"] = request_id
+            record(actor, action, subject, session_id=session_id, **detail)
+
+
 def hash_of(entry: AuditEntry) -> str:
     """SHA-256 over everything that the entry says and over the hash before it."""
     said = {

@@ -66,23 +66,25 @@ def start_session(
     check_message(message, limits)
     now = timezone.now()
     session_id = session_id_for(definition, user, request_id)
-    earlier = Session.objects.select_related("agent", "started_by").filter(pk=session_id).first()
-    if earlier is not None:
-        return earlier
-    given = state.SessionInput(
-        session_id=session_id,
-        agent=definition.name,
-        title=(title.strip() or _title_of(message))[:200],
-        pool=definition.pool,
-        started_by=actor_of(user),
-        first_message=terms.UserMessage(request_id, message, actor_of(user), now.isoformat()),
-        labels=labels or {},
-        limits=limits,
-        settings=_checked_patch(definition, {}, settings) if settings else "",
-    )
-    async_to_sync(SessionEngine().start_session)(given)
-    _ensure_row(given, now)
-    audit.record(
+    if not Session.objects.filter(pk=session_id).exists():
+        _start(
+            state.SessionInput(
+                session_id=session_id,
+                agent=definition.name,
+                title=(title.strip() or _title_of(message))[:200],
+                pool=definition.pool,
+                started_by=actor_of(user),
+                first_message=terms.UserMessage(
+                    request_id, message, actor_of(user), now.isoformat()
+                ),
+                labels=labels or {},
+                limits=limits,
+                settings=_checked_patch(definition, {}, settings) if settings else "",
+            ),
+            now,
+        )
+    # Of an earlier one too: whoever began it may have died before it was written down.
+    audit.record_once(
         user,
         "session.started",
         f"session:{session_id}",
@@ -220,7 +222,7 @@ def _record(
     user: User, session: Session, action: str, reason: str, request_id: str, **detail: str
 ) -> None:
     subject = f"session:{session.pk}"
-    audit.record(
+    audit.record_once(
         user,
         action,
         subject,
@@ -273,12 +275,13 @@ def _title_of(message: str) -> str:
     return line if len(line) <= TITLE_LENGTH else f"{line[: TITLE_LENGTH - 1]}…"
 
 
-@transaction.atomic
-def _ensure_row(given: state.SessionInput, at: datetime) -> None:
+def _start(given: state.SessionInput, at: datetime) -> None:
+    async_to_sync(SessionEngine().start_session)(given)
     started = fact.SessionStarted(
         "session_started", given.agent, given.title, given.started_by, given.labels, ""
     )
-    projection.ensure_session(given.session_id, started, at)
+    with transaction.atomic():
+        projection.ensure_session(given.session_id, started, at)
 
 
 def _may_operate(user: Any) -> None:

@@ -287,13 +287,11 @@ def reconcile(given: ReconcileInput) -> ToolCallResult:
 
 def _reconciled(given: ReconcileInput, call: ToolCall) -> ToolCallResult:
     begun = call.begun_attempt >= given.step.attempt
-    # An attempt before this one may have acted, whatever became of this one.
-    may_have_acted = begun or (call.begun_attempt > 0 and given.effect == "idempotent")
     over = given.last_attempt or given.canceled
-    if given.canceled and (not may_have_acted or given.effect == "read"):
+    if given.canceled and (not call.begun_attempt or given.effect == "read"):
         return ToolCallResult("canceled", rules.canceled_words(call.tool), ran=begun)
-    if not begun and not (may_have_acted and over):
-        retryable = given.effect != "write" and not given.last_attempt
+    if not begun:
+        retryable = given.effect != "write" and not over
         if call.begun_attempt and not retryable:
             # This attempt did not run, but an earlier one may have.
             return cut_off(given.effect, call.tool, given.cut_off, last=True)

@@ -24,7 +24,9 @@ def main() -> int:
     asked = argparse.ArgumentParser(prog="python -m tests.chaos", description=__doc__)
     asked.add_argument("--kills", type=int, default=100)
     asked.add_argument("--seed", type=int, default=random.SystemRandom().randrange(10**6))
-    asked.add_argument("--every", type=float, default=0.2, help="seconds between kills, on average")
+    asked.add_argument(
+        "--every", type=float, default=0.15, help="seconds between kills, on average"
+    )
     given = asked.parse_args()
     print(f"seed {given.seed}", flush=True)
     var = Path(tempfile.mkdtemp(prefix="dexweb-chaos-"))
@@ -59,11 +61,14 @@ def storm_on(var: Path, seed: int, kills: int, every: float) -> int:
     (var / "static").mkdir()
     shop, shop_port = var / "shop.sqlite3", free_port()
     shop_env = {**os.environ, "SHOP_DB": str(shop), "SHOP_DELAY": world.DELAYS}
-    stranger = subprocess.Popen([sys.executable, "-m", "tests.chaos.shop", str(shop_port)], env=shop_env)
+    stranger = subprocess.Popen(
+        [sys.executable, "-m", "tests.chaos.shop", str(shop_port)], env=shop_env
+    )
     herd = Herd(var, free_port())
     calm, leave = threading.Event(), threading.Event()
     begun = time.monotonic()
     try:
+        herd.prepare()
         tokens = world.prepare(shop, f"http://127.0.0.1:{shop_port}/mcp")
         say(begun, "the world is ready")
         herd.start()
@@ -93,7 +98,9 @@ def storm_on(var: Path, seed: int, kills: int, every: float) -> int:
         stranger.wait()
     for line in found:
         print(f"BROKEN {line}")
-    print(f"{sum(herd.killed.values())} kills, {len(found)} promises broken, seed {seed}", flush=True)
+    print(
+        f"{sum(herd.killed.values())} kills, {len(found)} promises broken, seed {seed}", flush=True
+    )
     return 1 if found else 0
 
 

@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 from collections import Counter
+from multiprocessing import forkserver
 from pathlib import Path
 
 from django.core.management import call_command
@@ -19,6 +20,7 @@ from dexweb.engine import embedded
 HOST = "127.0.0.1"
 WORKERS = 4
 READY_LIMIT = 60.0
+SETTLED = 10.0
 PR_SET_PDEATHSIG = 1
 
 fork = multiprocessing.get_context("forkserver")
@@ -35,9 +37,7 @@ def run_web(log: Path, port: int) -> None:
     # It chooses the process's event loop when it is imported, so only here.
     from daphne.cli import CommandLineInterface
 
-    CommandLineInterface().run(
-        ["-v", "0", "-b", HOST, "-p", str(port), "dexweb.asgi:application"]
-    )
+    CommandLineInterface().run(["-v", "0", "-b", HOST, "-p", str(port), "dexweb.asgi:application"])
 
 
 def _settle_in(log: Path) -> None:
@@ -61,12 +61,17 @@ class Herd:
         self._logs.mkdir(exist_ok=True)
         self._processes: dict[str, multiprocessing.process.BaseProcess] = {}
         self._engine: embedded.EmbeddedEngine | None = None
+        self._engine_up = 0.0
         self._engine_port = embedded.free_port()
         self._stopping = threading.Event()
         self._keeper = threading.Thread(target=self._keep_engine, name="engine-keeper")
 
-    def start(self) -> None:
+    def prepare(self) -> None:
+        """Begin what takes long and needs no database."""
+        forkserver.ensure_running()
         self._keeper.start()
+
+    def start(self) -> None:
         self.wait_for(lambda: self._engine is not None, "the engine")
         self.tend()
         self.wait_for(self.web_is_ready, "the web")
@@ -77,9 +82,14 @@ class Herd:
             process = self._processes.get(name)
             if process is not None and process.is_alive():
                 continue
-            if process is not None and process.exitcode != -9:
-                self.died.append(f"{name} ended by itself with {process.exitcode}")
+            if process is not None and process.exitcode != -signal.SIGKILL:
+                self._note_death(name, process.exitcode)
             self._processes[name] = self._fork(name)
+
+    def _note_death(self, name: str, code: int | None) -> None:
+        """A worker that finds no engine at its start ends, as it should; nothing else ends by itself."""
+        if time.monotonic() - self._engine_up > SETTLED or name == "web":
+            self.died.append(f"{name} ended by itself with {code}; see its log")
 
     def _fork(self, name: str) -> multiprocessing.process.BaseProcess:
         log = self._logs / f"{name}.log"
@@ -108,6 +118,7 @@ class Herd:
             engine = self._engine
             if engine is not None and engine.running():
                 engine.process.kill()
+                self._engine_up = time.monotonic()
                 self.killed["engine"] += 1
             return
         process = self._processes[name]
@@ -120,7 +131,7 @@ class Herd:
         """In a thread that lives as long as the storm: the server dies with the one that started it."""
         while not self._stopping.is_set():
             engine = embedded.start(self.var, self._engine_port)
-            self._engine = engine
+            self._engine, self._engine_up = engine, time.monotonic()
             while engine.running():
                 if self._stopping.wait(0.02):
                     engine.stop()

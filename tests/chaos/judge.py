@@ -15,7 +15,12 @@ from tests.chaos.people import Person, Told
 #: Outcomes by which a call has not run.
 NEVER_RAN = ("rejected", "expired", "invalidated")
 #: Why a decision that was kept may be refused when it arrives.
-TOO_LATE = ("interrupt_already_decided", "interrupt_not_found", "session_closed", "session_not_found")
+TOO_LATE = (
+    "interrupt_already_decided",
+    "interrupt_not_found",
+    "session_closed",
+    "session_not_found",
+)
 STATES = {"approve": ("approved", "invalidated"), "reject": ("rejected",)}
 
 
@@ -93,9 +98,12 @@ def _kept_word(person: Person, told: Told) -> Iterator[str]:
         yield f"{said}, but what counts is {row.verdict}"
     if told.status == 503 and row is None:
         yield f"{said}, that it is kept, and it is not"
-    if told.status == 503 and row is not None and row.state == "refused":
-        if row.refusal.get("code") not in TOO_LATE:
-            yield f"{said}, that it is kept, and it was refused with {row.refusal}"
+    if (
+        told.status == 503
+        and row is not None
+        and row.refusal.get("code", TOO_LATE[0]) not in TOO_LATE
+    ):
+        yield f"{said}, that it is kept, and it was refused with {row.refusal}"
 
 
 def answers(people: list[Person]) -> Iterator[str]:
@@ -147,7 +155,9 @@ def ends(session: Session) -> Iterator[str]:
     for call in session.calls.filter(outcome=""):
         yield f"{name}: {call} has no outcome"
     for turn in session.turns.all():
-        if turn.state == "running" or (turn.state != "completed" and not turn.detail and turn.state == "failed"):
+        if turn.state == "running" or (
+            turn.state != "completed" and not turn.detail and turn.state == "failed"
+        ):
             yield f"{name}: turn {turn.number} is {turn.state} {turn.detail}"
         answer = session.steps.filter(turn=turn.number, type="RunModel").last()
         if turn.state == "completed" and (answer is None or not answer.text):

@@ -65,7 +65,9 @@ class Person:
         if chance < 0.4:
             return self.send()
         if chance < 0.43:
-            return self.ask("cancel", f"sessions/{self.dice.choice(self.sessions)}/cancel-turn/", {})
+            return self.ask(
+                "cancel", f"sessions/{self.dice.choice(self.sessions)}/cancel-turn/", {}
+            )
         if chance < 0.45 and len(self.sessions) > 3:
             return self.stop()
         return self.decide_one()
@@ -111,9 +113,7 @@ class Person:
 
     # How ----------------------------------------------------------------------------------------
 
-    def ask(
-        self, what: str, path: str, body: dict[str, Any], trusts: bool = False
-    ) -> Told | None:
+    def ask(self, what: str, path: str, body: dict[str, Any], trusts: bool = False) -> Told | None:
         """POST until an answer says how it stands; the same key each time."""
         key = str(uuid.UUID(int=self.dice.getrandbits(128)))
         give_up = time.monotonic() + PATIENCE
@@ -132,9 +132,7 @@ class Person:
         status, answer = self._send("GET", path, None, "")
         return answer if status == 200 else None
 
-    def _send(
-        self, method: str, path: str, body: Any, key: str
-    ) -> tuple[int, dict[str, Any]]:
+    def _send(self, method: str, path: str, body: Any, key: str) -> tuple[int, dict[str, Any]]:
         connection = http.client.HTTPConnection(HOST, self.port, timeout=20)
         headers = {"Authorization": f"Token {self.token}", "Content-Type": "application/json"}
         headers |= {"Idempotency-Key": key} if key else {}

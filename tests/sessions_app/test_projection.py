@@ -8,6 +8,7 @@ from django.utils import timezone
 from sessions_app import projection
 from sessions_app.flow import fact, terms
 from sessions_app.models import Session
+from sessions_app.steps import reports
 from tests.sessions_app.api import build
 
 pytestmark = pytest.mark.django_db
@@ -126,3 +127,23 @@ def test_a_session_ends_once(session):
     closed(session, "failed")
     assert session.status == "terminated"
     assert types(session).count("session.closed") == 1
+
+
+def test_a_retry_that_is_told_late_does_not_open_a_step_that_has_ended(session):
+    """An attempt that the engine gave up, of a worker that was only slow, may still end its Step."""
+    projection.record("s-1", facts(step(), first=3))
+    row = session.steps.get()
+    with projection.locked("s-1") as locked:
+        reports.ended(locked, row, "completed", "completed")
+    projection.record("s-1", facts(step(outcome="retrying", attempt=2), first=4))
+    row.refresh_from_db()
+    assert (row.status, row.outcome, row.attempt) == ("completed", "completed", 1)
+
+
+def test_calls_of_an_answer_that_the_flow_never_heard_are_canceled(session):
+    projection.record("s-1", facts(step(), first=3))
+    call = build.call(session, "c-1", "{}", outcome="", model_step="RunModel-1")
+    projection.record("s-1", facts(step("canceled", outcome="canceled"), first=4))
+    call.refresh_from_db()
+    assert call.outcome == "canceled"
+    assert "did not run" in call.words

@@ -8,11 +8,17 @@ from django.contrib.auth.models import User
 from django.utils import timezone
 
 from approvals_app.models import Decision
-from sessions_app.flow.state import Approval, CallToolInput, StepContext, ToolCallPlan
+from sessions_app.flow.state import (
+    Approval,
+    CallToolInput,
+    ReconcileInput,
+    StepContext,
+    ToolCallPlan,
+)
 from sessions_app.flow.terms import Actor, ApprovalPolicy
 from sessions_app.models import Connection, Credential
 from sessions_app.steps import reports, sources
-from sessions_app.steps.call_tool import Begun, begin
+from sessions_app.steps.call_tool import Begun, begin, reconcile
 from tests.sessions_app.api import build
 
 pytestmark = pytest.mark.django_db
@@ -222,3 +228,39 @@ def test_a_piece_that_comes_after_its_step_has_ended_is_dropped(desk):
     desk.step.save()
     reports.live(desk.session, context, piece)
     assert desk.session.unwritten_events == []
+
+
+def test_an_attempt_that_was_given_up_does_not_begin_beside_the_next_one(desk):
+    desk.effect = "idempotent"
+    desk.step.attempt = 2
+    desk.step.save()
+    answer = desk.begin()
+    assert (answer.outcome, answer.ran, answer.retryable) == ("failed", False, True)
+    assert (desk.call.outcome, desk.call.begun_attempt) == ("", 0)
+
+
+def test_what_an_earlier_attempt_did_is_unknown_when_the_connection_is_gone_at_the_next(desk):
+    desk.policy.effect = desk.effect = "idempotent"
+    desk.policy.save()
+    desk.call.begun_attempt = 1
+    desk.call.save()
+    desk.shop.enabled = False
+    desk.shop.save()
+    answer = desk.begin()
+    assert answer.outcome == desk.call.outcome == "outcome_unknown"
+
+
+@pytest.mark.parametrize(
+    ("begun", "canceled", "outcome"),
+    [(0, False, "failed"), (1, False, "outcome_unknown"), (1, True, "outcome_unknown")],
+)
+def test_a_last_attempt_that_never_began_says_nothing_of_one_that_did(
+    desk, begun, canceled, outcome
+):
+    desk.call.begun_attempt = begun
+    desk.call.save()
+    context = StepContext(desk.session.pk, desk.step.step_id, 3, 1)
+    given = ReconcileInput(
+        context, "c-1", "idempotent", "its worker died", canceled, last_attempt=True
+    )
+    assert reconcile(given).outcome == outcome

@@ -3,7 +3,10 @@
 import uuid
 
 import pytest
+from django.contrib.auth.models import User
 
+from approvals_app.models import AuditEntry
+from sessions_app import actions
 from sessions_app.models import Session
 from tests.sessions_app.api import build
 
@@ -51,6 +54,20 @@ def test_sending_it_twice_starts_one_session(operator, temporal_engine):
     session = Session.objects.get()
     assert (session.title, session.started_by.username) == ("Late order", "ann")
     assert first["Location"] == second["Location"] == f"/sessions/{session.pk}/"
+    assert AuditEntry.objects.filter(action="session.started").count() == 1
+
+
+def test_a_start_that_died_before_it_was_written_down_is_written_down_by_the_next_try(
+    operator, temporal_engine
+):
+    """The Flow makes the session's row as well, so a row is no proof of an entry."""
+    agent, form = build.agent(), typed()
+    ann = User.objects.get(username="ann")
+    session_id = actions.session_id_for(agent, ann, form["request_id"])
+    build.session(session_id)
+    operator.post("/sessions/new/", form)
+    entry = AuditEntry.objects.get(action="session.started")
+    assert (entry.session_id, entry.actor_name) == (session_id, "ann")
 
 
 @pytest.mark.parametrize(
