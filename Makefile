@@ -10,13 +10,14 @@ COMPILE := $(BIN)/uv pip compile pyproject.toml --universal --generate-hashes --
 export PYTHON
 
 .DEFAULT_GOAL := help
-.PHONY: help run install test lint browser bench lock clean
+.PHONY: help run install test lint browser bench chaos lock clean
 
 help:
 	@echo "make run    start Dexweb on http://127.0.0.1:8000/ (installs what it needs first)"
 	@echo "make test   lint, then all tests"
 	@echo "make lint   format, style, types, missing migrations"
 	@echo "make bench  measure against the budgets"
+	@echo "make chaos  kill processes at random, 1,000 times, and check every promise"
 	@echo "make lock   write the lock files anew from pyproject.toml"
 	@echo "make clean  remove the environment and caches; data in var/ stays"
 
@@ -50,6 +51,10 @@ test: lint browser
 
 bench: $(DEV)
 	$(BIN)/python -m pytest -m bench -s tests/bench
+
+# make chaos KILLS=5000 SEED=42
+chaos: $(DEV)
+	$(BIN)/python -m tests.chaos --kills $(or $(KILLS),1000) $(if $(SEED),--seed $(SEED))
 
 lock: $(DEV)
 	$(COMPILE) -o requirements.lock

@@ -1,0 +1,17 @@
+"""The storm in its short form; `make chaos` is the long one. See docs/outcomes.md."""
+
+import os
+import subprocess
+import sys
+
+from tests.dexweb.processes import ROOT
+
+LIMIT = 300
+
+
+def test_no_promise_is_broken_when_a_hundred_processes_are_killed_at_random_moments() -> None:
+    command = [sys.executable, "-m", "tests.chaos", "--kills", "100"]
+    if seed := os.environ.get("DEXWEB_CHAOS_SEED"):
+        command += ["--seed", seed]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=LIMIT)
+    assert done.returncode == 0, done.stdout[-8000:] + done.stderr[-4000:]
