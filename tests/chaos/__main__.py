@@ -98,6 +98,8 @@ def storm_on(var: Path, seed: int, kills: int, every: float) -> int:
         stranger.wait()
     for line in found:
         print(f"BROKEN {line}")
+    if found:
+        print("\n".join(last_words(var / "logs" / "web.log")))
     print(
         f"{sum(herd.killed.values())} kills, {len(found)} promises broken, seed {seed}", flush=True
     )
@@ -155,6 +157,11 @@ def summary(people) -> str:
         f"calls { {' '.join(key): n for key, n in sorted(outcomes.items())} }, "
         f"troubles {dict(troubles)}"
     )
+
+
+def last_words(log: Path) -> list[str]:
+    """The end of a log, for whoever looks into what was broken."""
+    return log.read_text(errors="replace").splitlines()[-150:] if log.exists() else []
 
 
 def say(begun: float, words: str) -> None:
