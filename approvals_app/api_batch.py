@@ -36,11 +36,13 @@ class BatchSerializer(StrictSerializer):
 class BatchResultSerializer(serializers.Serializer[Any]):
     """``outcome``: delivered, kept (delivered as soon as the engine is back), refused or not_sent.
 
+    ``missing``: how many more approvals a call needs that your vote did not end.
     What is not delivered has ``code``, ``title``, ``detail`` and ``retryable`` as a problem has.
     """
 
     id = serializers.CharField()
     ok = serializers.BooleanField()
+    missing = serializers.IntegerField(required=False)
     outcome = serializers.ChoiceField(["delivered", "kept", "refused", "not_sent"])
     code = serializers.CharField(required=False)
     title = serializers.CharField(required=False)
@@ -77,4 +79,7 @@ class DecideBatch(ApiView):
 
 def _said(result: batch.Result) -> dict[str, Any]:
     problem = refusal_body(result.error) if result.error else {}
-    return {**problem, "id": result.id, "ok": result.ok, "outcome": result.outcome}
+    said = {**problem, "id": result.id, "ok": result.ok, "outcome": result.outcome}
+    if result.waits_for_more and result.votes:
+        said["missing"] = result.votes.missing
+    return said

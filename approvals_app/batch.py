@@ -6,7 +6,7 @@ The page and the API both call `decide_all`, which calls `decisions.decide` for 
 import re
 import uuid
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from django.contrib.auth.models import User
@@ -19,6 +19,7 @@ from approvals_app.forms import IncompleteDecision
 from approvals_app.inbox import Viewer, mark
 from approvals_app.models import Decision, Interrupt
 from approvals_app.panel import EFFECTS
+from approvals_app.panel_state import VotesShown, votes_shown
 from approvals_app.rules import SEE, standing_to_decide
 from approvals_app.twins import argument_paths, groups_of
 from dexweb.engine.errors import (
@@ -81,16 +82,26 @@ class Asked:
 
 @dataclass(frozen=True)
 class Result:
-    """What became of one. ``outcome``: delivered, kept, refused or not_sent."""
+    """What became of one. ``outcome``: delivered, kept, refused or not_sent.
+
+    ``votes``: how a delivered one stands where several must say it; it may still be pending.
+    """
 
     id: str
     outcome: str
     interrupt: Interrupt | None = None
     error: DexwebError | None = None
+    votes: VotesShown | None = None
 
     @property
     def ok(self) -> bool:
         return self.outcome in ("delivered", "kept")
+
+    @property
+    def waits_for_more(self) -> bool:
+        """Whether the vote was counted and others must still say the same."""
+        pending = self.interrupt is not None and self.interrupt.state == Interrupt.State.PENDING
+        return pending and self.votes is not None
 
 
 @dataclass(frozen=True)
@@ -99,6 +110,7 @@ class Item:
 
     interrupt: Interrupt
     arguments: list[tuple[str, ArgumentRow]]
+    votes: VotesShown
     differs: frozenset[str] = frozenset()
     effect_words: str = ""
 
@@ -143,6 +155,7 @@ def review(user: User, ids: list[str]) -> tuple[list[Item], list[Excluded]]:
         Item(
             twin.row,
             list(argument_paths(twin.row.args).items()),
+            votes_shown(twin.row, user),
             frozenset(group.differs),
             EFFECTS.get(twin.row.effect, twin.row.effect),
         )
@@ -166,6 +179,8 @@ def kept_out(user: User, row: Interrupt | None) -> str:
         return f"it needs the permission {row.permission}, which you do not hold"
     if standing.barred_because:
         return f"somebody else must decide it: {standing.barred_because}"
+    if votes_shown(row, user).mine:
+        return "you voted on it already, and a person counts once"
     if row.hold_until and row.hold_until > timezone.now() and row.hold_by_id != user.pk:
         return f"{row.hold_by_name} is looking at it"
     return look_closer(row)
@@ -195,7 +210,25 @@ def decide_all(user: User, asked: Asked) -> list[Result]:
     if not asked.reason.strip() and any(_wants(known.get(i.id), asked) for i in asked.items):
         raise ReasonRequired()
     away = _Away()
-    return [_decide(user, item, known.get(item.id), asked, away) for item in asked.items]
+    results = [_decide(user, item, known.get(item.id), asked, away) for item in asked.items]
+    return _as_they_stand(user, results)
+
+
+def _as_they_stand(user: User, results: list[Result]) -> list[Result]:
+    """The results with how each stands by now: one vote of several may not have ended it."""
+    several = [r.id for r in results if r.outcome == "delivered" and _several(r.interrupt)]
+    now = _find(user, several)
+    return [
+        replace(result, interrupt=now[result.id], votes=votes_shown(now[result.id], user))
+        if result.id in now
+        else result
+        for result in results
+    ]
+
+
+def _several(row: Interrupt | None) -> bool:
+    """Whether more than one person must say it."""
+    return row is not None and max(row.policy.get(n, 1) for n in ("approve_n", "deny_m")) > 1
 
 
 @dataclass
@@ -273,6 +306,7 @@ def _find(user: User, ids: Iterable[str]) -> Mapping[str, Interrupt]:
     if not user.is_active or not user.has_perm(SEE):
         return {}
     rows = Interrupt.objects.for_list().filter(pk__in=[keepable(pk) for pk in ids])
+    rows = rows.prefetch_related("votes")
     return {row.pk: row for row in rows}
 
 

@@ -59,6 +59,18 @@ class VotesShown:
         return max(0, self.needed - self.approvals)
 
     @property
+    def approved_by(self) -> str:
+        return ", ".join(vote.person_name for vote in self.now if vote.verdict == "approve")
+
+    @property
+    def mine_would(self) -> str:
+        """What one more approval would do, in words."""
+        if self.missing <= 1:
+            return "Yours would be the last that is needed: then it runs."
+        more = self.missing - 1
+        return f"With yours, {more} more {'is' if more == 1 else 'are'} needed before it runs."
+
+    @property
     def rejection_words(self) -> str:
         if self.denies <= 1:
             return "One rejection ends it."

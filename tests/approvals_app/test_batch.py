@@ -91,6 +91,20 @@ def test_the_review_shows_every_item_in_full_with_the_differences_marked(approve
     assert page.count('name="item"') == 2
 
 
+def test_the_review_shows_the_votes_so_far_and_what_mine_will_do(approver, ann):
+    first, second, third = refunds(3, policy={"approve_n": 2})
+    bob = build.person("bob")
+    for row, person in ((first, bob), (third, ann)):
+        row.votes.create(
+            revision=1, verdict="approve", person=person, person_name=str(person), at=build.NOON
+        )
+    page = review(approver, first, second, third).content.decode()
+    assert "<b>1 of 2 approvals</b>, by bob. Yours would be the last that is needed" in page
+    assert "<b>0 of 2 approvals</b>. With yours, 1 more is needed before it runs." in page
+    assert "One rejection ends it." in page
+    assert "you voted on it already" in page
+
+
 def test_looking_at_the_review_decides_nothing(approver):
     (row,) = refunds(1)
     approver.get(BATCH, {**form([row]), "id": row.pk})

@@ -4,6 +4,7 @@ import uuid
 from datetime import timedelta
 
 import pytest
+from django.contrib.auth.models import User
 from django.utils import timezone
 
 from approvals_app import batch, delegations
@@ -68,3 +69,25 @@ def test_a_delegate_decides_a_batch_for_the_one_who_handed_it_over(desk: Live) -
     assert {result.outcome for result in results} == {"delivered"}
     assert set(Decision.objects.values_list("on_behalf_of__username", flat=True)) == {"boss"}
     assert len(desk.ledger("refunds")) == 3
+
+
+def test_a_vote_of_several_is_recorded_and_says_how_many_are_missing(live: Live, client) -> None:
+    live.agent(
+        [{"calls": [refund("A-1042")]}, {"text": "Done."}],
+        pool="standing",
+        approval={"approve_n": 2},
+    )
+    ann, bob = (live.person(name, "refunds.approve") for name in ("ann", "bob"))
+    interrupt = live.ask(live.start(ann))
+    named = f"{interrupt.pk}:{interrupt.revision}:{interrupt.args_hash}"
+
+    def post(person: User) -> str:
+        client.force_login(person)
+        sent = {"batch_id": str(uuid.uuid4()), "verdict": "approve", "item": [named]}
+        return client.post("/approvals/batch/", sent).content.decode()
+
+    assert "is recorded: 1 of 2 approvals, 1 more needed." in post(ann)
+    assert live.ledger("refunds") == []
+    assert "The engine has taken it." in post(bob)
+    live.idle(interrupt.session)
+    assert len(live.ledger("refunds")) == 1
