@@ -60,10 +60,11 @@ def page_of_approvals(filters: ApprovalFilters, viewer: Viewer, cursor: str) -> 
 
 
 def rows_by_id(text: str, filters: ApprovalFilters | None, viewer: Viewer) -> list[Interrupt]:
-    """The approvals of a comma-separated list of ids; under ``filters`` where those are given."""
+    """The approvals of a comma-separated list of ids, in its order; under ``filters`` if given."""
     ids = [interrupt_id for interrupt_id in text.split(",") if interrupt_id][:ROWS_AT_MOST]
     rows = ranked(_for_lines(), viewer).filter(pk__in=ids)
     found = list(rows if filters is None else filters.select(rows, viewer))
+    found.sort(key=lambda row: ids.index(row.pk))
     mark(found, viewer)
     return found
 

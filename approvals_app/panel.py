@@ -1,6 +1,7 @@
 """What the approval panel shows. The approval's own page and the session page both embed it."""
 
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -25,6 +26,12 @@ EFFECTS = {
     "idempotent": "Writes; safe to repeat, so it may be retried",
     "write": "Writes, runs once, never retried",
 }
+
+
+def risky(interrupts: Iterable[Interrupt]) -> list[tuple[str, str]]:
+    """Tool and effect of those that take a second step to approve: high risk, or one not known."""
+    high = (row for row in interrupts if row.risk not in ("low", "medium"))
+    return list(dict.fromkeys((row.tool, EFFECTS.get(row.effect, row.effect)) for row in high))
 
 
 @dataclass(frozen=True)
@@ -92,6 +99,8 @@ def panel_context(
         "refusal": refusal,
         "tried": typed.tried if typed.tried in Decision.Verdict.values else "",
         "shown": typed.shown,
+        "typed_args": typed.args,
+        "risky": risky([interrupt]),
         "answered": answered or refusal is not None,
         "arguments": rows,
         "folded": sum(row.long for row in rows),

@@ -18,6 +18,7 @@ from approvals_app.inbox_filters import (
     ApprovalFilters,
 )
 from approvals_app.models import Interrupt
+from approvals_app.panel import risky
 from approvals_app.twins import groups_of
 from dexweb.engine.errors import DexwebError
 from dexweb.pages import render_refusal
@@ -28,13 +29,18 @@ may_see = permission_required("approvals_app.view_interrupt", raise_exception=Tr
 @require_safe
 @may_see
 def approval_list(request: HttpRequest) -> HttpResponse:
-    """The page; with ``?rows=id,id`` only those lines, under the filters if ``matching=1``."""
+    """The page; with ``?rows=id,id`` only those lines, under the filters if ``matching=1``.
+
+    ``together=1``: they stand together on the page, so their differences are marked.
+    """
     filters = ApprovalFilters.read(request.GET.dict())
     viewer = inbox.Viewer.of(request.user)
     if "rows" in request.GET:
         under = filters if request.GET.get("matching") == "1" else None
         rows = inbox.rows_by_id(request.GET["rows"], under, viewer)
-        return render(request, "approvals/_rows.html", {"interrupts": rows})
+        together = request.GET.get("together") == "1"
+        groups = groups_of((row, together or row.pk, row.args_start) for row in rows)
+        return render(request, "approvals/_rows.html", {"groups": groups})
     page = inbox.page_of_approvals(filters, viewer, request.GET.get("cursor", ""))
     agents, tools = inbox.names()
     context = {
@@ -102,6 +108,7 @@ def _review(
     context = {
         "items": items,
         "excluded": excluded,
+        "risky": risky(item.interrupt for item in items),
         "wants_reason": any(item.wants_reason for item in items),
         "batch_id": asked.batch_id if asked else str(uuid.uuid4()),
         "reason": asked.reason if asked else "",

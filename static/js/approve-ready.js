@@ -9,7 +9,7 @@ function settle(panel) {
   if (box && !box.checked && folds.length && folds.every((fold) => seen.has(fold.id))) box.checked = true;
   const changed = Boolean(panel.querySelector("[data-edit][data-changed]"));
   for (const why of panel.querySelectorAll("[data-why-off]")) why.hidden = !changed;
-  for (const button of panel.querySelectorAll('button[name="verdict"][value="approve"]')) {
+  for (const button of panel.querySelectorAll('button[value="approve"]')) {
     button.disabled = changed || Boolean(box && !box.checked);
   }
 }

@@ -12,7 +12,7 @@ function start(form) {
     const count = boxes.filter((box) => box.checked).length;
     for (const box of boxes) box.closest("[data-batch-item]").classList.toggle("out", !box.checked);
     for (const words of form.querySelectorAll("[data-batch-count]")) words.textContent = count;
-    for (const button of form.querySelectorAll("button[name=verdict]")) button.disabled = !count;
+    for (const button of form.querySelectorAll("button[value]")) button.disabled = !count;
   };
   form.addEventListener("change", show);
   addEventListener("pageshow", show);

@@ -3,6 +3,9 @@
 import { showPending } from "./badge.js";
 import { wake } from "./wake.js";
 
+// The server answers no more lines at once.
+const MOST = 100;
+
 const list = document.querySelector("[data-live-list]");
 if (list) start(list);
 
@@ -15,10 +18,11 @@ function start(list) {
   const rowOf = (id) => list.querySelector(`[data-row="${CSS.escape(id)}"]`);
   const visible = () => [...list.querySelectorAll("[data-row]")].map((row) => row.dataset.row);
 
-  async function fetchRows(ids, matching) {
+  /** `how`: "matching" asks under the page's filters, "together" for lines that are compared. */
+  async function fetchRows(ids, how) {
     const address = new URL(location.href);
-    address.searchParams.set("rows", ids.slice(0, 100).join(","));
-    if (matching) address.searchParams.set("matching", "1");
+    address.searchParams.set("rows", ids.slice(0, MOST).join(","));
+    if (how) address.searchParams.set(how, "1");
     const response = await fetch(address, { headers: { "HX-Request": "true" } });
     if (!response.ok) return [];
     const box = document.createElement("template");
@@ -30,8 +34,25 @@ function start(list) {
     const old = rowOf(row.dataset.row);
     if (!old || old.innerHTML === row.innerHTML) return;
     const focused = old.contains(document.activeElement);
+    const unfolded = old.querySelector("[data-twins-fold]:checked");
     old.replaceWith(row);
+    if (unfolded) row.querySelector("[data-twins-fold]").checked = true;
     if (focused) row.querySelector("[data-row-link]")?.focus();
+  }
+
+  /** Lines anew. A twin's are read with all of its group, since what differs is theirs together. */
+  async function renew(ids) {
+    const groupOf = (id) => {
+      const group = rowOf(id).closest(".twins");
+      return group?.rows.length <= MOST ? group : null;
+    };
+    const groups = new Set(ids.map(groupOf).filter(Boolean));
+    const alone = ids.filter((id) => !groupOf(id));
+    if (alone.length) (await fetchRows(alone)).forEach(replace);
+    for (const group of groups) {
+      const twins = [...group.querySelectorAll("[data-row]:not(.twins-head)")].map((row) => row.dataset.row);
+      (await fetchRows(twins, "together")).forEach(replace);
+    }
   }
 
   async function settle() {
@@ -41,8 +62,8 @@ function start(list) {
     const here = ids.filter(rowOf);
     const elsewhere = ids.filter((id) => !rowOf(id) && !fresh.has(id));
     try {
-      if (here.length) (await fetchRows(here, false)).forEach(replace);
-      if (elsewhere.length) (await fetchRows(elsewhere, true)).forEach((row) => fresh.add(row.dataset.row));
+      await renew(here);
+      if (elsewhere.length) (await fetchRows(elsewhere, "matching")).forEach((row) => fresh.add(row.dataset.row));
     } catch {
       // The server is away: the socket's next connection asks about every row.
     }

@@ -10,3 +10,4 @@ import "./live-list.js";
 import "./edit-arguments.js";
 import "./hold.js";
 import "./approve-ready.js";
+import "./copy.js";

@@ -49,13 +49,14 @@ function swap(panel, next) {
   document.dispatchEvent(new CustomEvent("panel:changed", { detail: { panel: next } }));
 }
 
-/** What was typed goes to the fields of the same name. */
+/** What was typed goes to the fields of the same name; edits only if there are any, reviewed or not. */
 function carryOver(panel, next) {
+  const reviewed = panel.querySelector('.decide input[name="args"]');
   for (const field of panel.querySelectorAll("textarea[name]")) {
     const twin = next.querySelector(`textarea[name="${CSS.escape(field.name)}"]`);
     if (!twin || !field.value) continue;
-    const edit = field.closest("details");
-    if (edit && !edit.open) continue;
+    const edit = field.closest("[data-edit]");
+    if (edit && !edit.hasAttribute("data-changed") && !reviewed) continue;
     twin.value = field.value;
     // Decided meanwhile, so there is no form any more: it is shown to be copied.
     twin.closest(".kept")?.removeAttribute("hidden");

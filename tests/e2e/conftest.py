@@ -107,6 +107,12 @@ def sign_in(page: Page, name: str) -> None:
     page.wait_for_url(lambda url: "/accounts/login/" not in url)
 
 
+def approve(page: Page) -> None:
+    """Both steps of a call of high risk."""
+    page.get_by_role("button", name=re.compile("^Approve")).click()
+    page.get_by_role("button", name="Yes, approve").click()
+
+
 @dataclass
 class Visit:
     """One page that a person opened; what the browser's console complains of is collected."""

@@ -5,6 +5,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
+from tests.e2e.conftest import approve
 from tests.e2e.site import STORY
 
 pytestmark = pytest.mark.e2e
@@ -21,7 +22,7 @@ def test_a_message_sent_while_a_turn_runs_is_shown_as_queued_and_then_taken(visi
     expect(text).to_have_value("")
     expect(text).to_be_focused()
 
-    page.get_by_role("button", name=re.compile("^Approve")).click()
+    approve(page)
     expect(page.locator("#turn-2 .said")).to_contain_text("And then tell me.")
     expect(page.locator("#queued")).not_to_contain_text("And then tell me.")
 

@@ -5,6 +5,8 @@ import re
 import pytest
 from playwright.sync_api import expect
 
+from tests.e2e.conftest import approve
+
 pytestmark = pytest.mark.e2e
 
 DECIDE = re.compile("^(Approve|Reject)")
@@ -36,7 +38,7 @@ def test_a_click_on_a_page_that_did_not_hear_of_the_deadline_is_explained(visit,
     expect(watching.locator(".outcome-words")).to_be_visible()
 
     with stale.expect_navigation() as answer:
-        stale.get_by_role("button", name=re.compile("^Approve")).click()
+        approve(stale)
 
     assert answer.value.status == 409
     expect(stale.locator(".refusal")).to_contain_text("Too late: the deadline has passed")

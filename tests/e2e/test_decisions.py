@@ -5,7 +5,7 @@ import re
 import pytest
 from playwright.sync_api import Page, Route, expect
 
-from tests.e2e.conftest import sign_in
+from tests.e2e.conftest import approve, sign_in
 
 pytestmark = pytest.mark.e2e
 
@@ -28,7 +28,7 @@ def test_an_approved_refund_runs_and_the_turn_ends_without_a_reload(visit):
     page.get_by_role("link", name="Graph").click()
     page.evaluate("window.sameDocument = true")
 
-    page.get_by_role("button", name=re.compile("^Approve")).click()
+    approve(page)
 
     expect(page.locator(".outcome-words")).to_have_text("demo approved it.")
     expect(page.locator("#step-AwaitToolApproval-1")).to_have_class(re.compile(r"\bs-ok\b"))
@@ -90,7 +90,7 @@ def test_another_approver_sees_live_who_decided_what(visit, site):
     demo, ada = approval_pages(visit, site, "demo", "ada")
     type_reason(ada, "The customer called twice.")
     expect(demo.locator(".hold")).to_contain_text("ada is on it")
-    ada.get_by_role("button", name=re.compile("^Approve")).click()
+    approve(ada)
 
     expect(demo.locator(".outcome-words")).to_have_text("ada approved it.")
     expect(demo.locator(".outcome")).to_contain_text("The customer called twice.")
@@ -105,7 +105,7 @@ def test_the_loser_of_a_race_learns_who_won_and_keeps_the_reason(visit, site):
     type_reason(ada, "Not without a photo.", hold=False)
     with ada.expect_request("**/decide/"):
         ada.get_by_role("button", name=re.compile("^Reject")).click()
-    demo.get_by_role("button", name=re.compile("^Approve")).click()
+    approve(demo)
     expect(demo.locator(".outcome-words")).to_have_text("demo approved it.")
 
     with ada.expect_response("**/decide/") as answer:
@@ -123,7 +123,7 @@ def test_what_was_typed_stays_when_somebody_else_decides_first(visit, site):
     expect(demo.locator(".hold")).to_contain_text("ada is on it")
     demo.get_by_role("button", name="Take over").click()
     expect(demo.locator(".hold")).to_contain_text("You are on it")
-    demo.get_by_role("button", name=re.compile("^Approve")).click()
+    approve(demo)
 
     expect(ada.locator(".outcome-words")).to_have_text("demo approved it.")
     expect(ada.get_by_label("What you typed")).to_have_value("Half a thought")

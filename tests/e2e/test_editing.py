@@ -5,6 +5,8 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
+from tests.e2e.conftest import approve
+
 pytestmark = pytest.mark.e2e
 
 
@@ -26,7 +28,7 @@ def test_edited_arguments_are_reviewed_and_then_run_as_edited(visit, site):
     page.get_by_role("button", name="Review changes").click()
 
     expect(page.locator(".ask")).to_contain_text("0.5")
-    page.get_by_role("button", name=re.compile("^Approve")).click()
+    approve(page)
     expect(page.locator(".outcome-words")).to_contain_text("demo approved it")
     expect(page.locator(".then")).to_contain_text("Completed")
 

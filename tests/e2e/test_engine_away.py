@@ -8,6 +8,8 @@ import sys
 import pytest
 from playwright.sync_api import expect
 
+from tests.e2e.conftest import approve
+
 pytestmark = [
     pytest.mark.e2e,
     pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc"),
@@ -26,7 +28,7 @@ def test_a_decision_is_kept_and_delivered_when_the_engine_is_back(visit, site, e
     expect(page.locator("form.decide")).to_be_visible()
     os.kill(engine, signal.SIGSTOP)
     with page.expect_response("**/decide/") as answer:
-        page.get_by_role("button", name=re.compile("^Approve")).click()
+        approve(page)
     assert answer.value.status == 503
     expect(page.locator("#side .refusal")).to_contain_text(
         "Your decision is kept and will be delivered as soon as it is back."

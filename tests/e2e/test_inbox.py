@@ -5,6 +5,8 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
+from tests.e2e.conftest import approve
+
 pytestmark = pytest.mark.e2e
 
 
@@ -30,10 +32,10 @@ def test_a_batch_tells_of_the_one_that_somebody_else_decided_meanwhile(visit, si
     expect(demo.locator(".batch-item .args").first).to_contain_text("A-1120")
 
     ada = visit("ada", f"/approvals/{first}/")
-    ada.get_by_role("button", name=re.compile("^Approve")).click()
+    approve(ada)
     expect(ada.locator(".outcome-words")).to_have_text("ada approved it.")
 
-    demo.get_by_role("button", name=re.compile("^Approve")).click()
+    approve(demo)
     refused = demo.locator(f".result[data-id='{first}']")
     expect(refused).to_contain_text("Refused")
     expect(refused).to_contain_text("already approved by ada")
