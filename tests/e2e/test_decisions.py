@@ -28,7 +28,14 @@ def test_an_approved_refund_runs_and_the_turn_ends_without_a_reload(visit):
     page.get_by_role("link", name="Graph").click()
     page.evaluate("window.sameDocument = true")
 
-    approve(page)
+    page.keyboard.press("a")
+    yes = page.get_by_role("button", name="Yes, approve")
+    expect(yes).to_be_focused()
+    expect(page.locator(".sure")).to_contain_text("Writes, runs once, never retried")
+    page.keyboard.press("Escape")
+    expect(yes).to_be_hidden()
+    page.keyboard.press("a")
+    page.keyboard.press("Enter")
 
     expect(page.locator(".outcome-words")).to_have_text("demo approved it.")
     expect(page.locator("#step-AwaitToolApproval-1")).to_have_class(re.compile(r"\bs-ok\b"))
@@ -127,3 +134,14 @@ def test_what_was_typed_stays_when_somebody_else_decides_first(visit, site):
 
     expect(ada.locator(".outcome-words")).to_have_text("demo approved it.")
     expect(ada.get_by_label("What you typed")).to_have_value("Half a thought")
+
+
+def test_of_two_gates_in_a_row_the_panel_stays_open_and_shows_the_next_one(visit, site):
+    page = visit("demo", site.start("twice"))
+    live(page)
+    side = page.locator("#side")
+    for amount in ("3", "4"):
+        expect(side.locator(".args")).to_contain_text(f"amount{amount}")
+        side.get_by_role("button", name=re.compile("^Approve")).click()
+    expect(side.locator(".outcome-words")).to_have_text("demo approved it.")
+    expect(page.locator("#session-head .state")).to_have_text("Idle")

@@ -45,6 +45,45 @@ def test_a_batch_tells_of_the_one_that_somebody_else_decided_meanwhile(visit, si
     expect(demo.get_by_role("button", name=re.compile("^Review [0-9]"))).to_have_count(0)
 
 
+def test_what_is_selected_on_one_page_and_the_next_is_decided_with_a_result_for_each(visit, site):
+    session = visit("demo", site.start("pair"))
+    expect(session.locator("form.decide")).to_be_visible()
+    page = visit("demo", "/approvals/?agent=pair&limit=1")
+    chosen = []
+    for number in range(2):
+        if number:
+            page.locator("a[rel=next]").click()
+            expect(page.locator(f"[data-row='{chosen[0]}']")).to_have_count(0)
+        box = page.locator("[data-pick]")
+        expect(box).to_have_count(1)
+        chosen.append(box.get_attribute("value"))
+        box.check()
+    page.get_by_role("button", name="Review 2").click()
+    expect(page.locator(".batch-item")).to_have_count(2)
+    page.get_by_role("button", name=re.compile("^Approve 2")).click()
+    results = page.locator(".result[data-ok]")
+    expect(results).to_have_count(2)
+    ids = [results.nth(n).get_attribute("data-id") for n in range(2)]
+    assert sorted(ids) == sorted(chosen)
+
+
+def test_twins_that_change_keep_their_differences_marked(visit, site):
+    session = visit("demo", site.start("pair"))
+    expect(session.locator("form.decide")).to_be_visible()
+    page = visit("demo", "/approvals/?agent=pair")
+    expect(page.locator(".twins-head")).to_contain_text("differs in amount")
+    page.locator(".twins-fold").click()
+    row = page.locator("[data-row]:has(mark)").last
+    words = row.locator(".differences").inner_text()
+    name = row.get_attribute("data-row")
+    ada = visit("ada", f"/approvals/{name}/")
+    ada.get_by_role("button", name=re.compile("on it", re.IGNORECASE)).first.click()
+    changed = page.locator(f"[data-row='{name}']")
+    expect(changed).to_contain_text("ada is looking at it")
+    expect(changed.locator(".differences")).to_have_text(words)
+    expect(page.locator(".twins-fold input")).to_be_checked()
+
+
 def test_by_key_a_line_is_selected_and_opened_and_never_decided_from_the_list(visit, site):
     page = twins(visit, site, 2)
     page.keyboard.press("j")

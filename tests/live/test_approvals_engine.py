@@ -9,11 +9,12 @@ from pathlib import Path
 
 import pytest
 from django.conf import settings
+from django.contrib.auth.models import User
 from django.db import connections
 
 from approvals_app.models import AuditEntry, Decision, Interrupt
 from dexweb.engine import embedded
-from dexweb.engine.errors import DexwebError
+from dexweb.engine.errors import DexwebError, InterruptAlreadyDecided
 from sessions_app.models import Session
 from tests.live.conftest import Live, until
 
@@ -45,18 +46,7 @@ def test_an_engine_that_falls_silent_while_it_is_told_gets_the_decision_once(
     ann = live.person("ann", "refunds.approve")
     interrupt = live.ask(live.start(ann))
     pid = engine.process.pid
-    answers: list[object] = []
-
-    def press() -> None:
-        try:
-            answers.append(live.decide(ann, interrupt, request_id=str(uuid.uuid4())))
-        except DexwebError as error:
-            answers.append(error)
-        finally:
-            connections.close_all()
-
-    thread = threading.Thread(target=press)
-    thread.start()
+    thread, answers = pressed(live, ann, interrupt)
     until(lambda: Decision.objects.exists(), "the decision to be written")
     os.kill(pid, signal.SIGSTOP)
     try:
@@ -67,12 +57,60 @@ def test_an_engine_that_falls_silent_while_it_is_told_gets_the_decision_once(
     [answer] = answers
     assert isinstance(answer, Decision) or getattr(answer, "delivery", "") == "delivery_pending"
     told_once(live, interrupt)
+    assert len(live.ledger("refunds")) == 1
+
+
+def test_an_engine_that_is_killed_right_after_it_took_a_decision_has_it_when_it_is_back(
+    live: Live, engine: embedded.EmbeddedEngine
+) -> None:
+    live.worker()
+    live.agent(SCRIPT)
+    ann, bob = (live.person(name, "refunds.approve") for name in ("ann", "bob"))
+    taken, sent = (live.ask(live.start(ann)) for _ in range(2))
+    assert live.decide(ann, taken).state == "delivered"
+    thread, answers = pressed(live, ann, sent)
+    until(lambda: sent.decisions.exists(), "the decision to be written")
+    os.kill(engine.process.pid, signal.SIGKILL)
+    engine.process.wait()
+    var, port = engine.address_file.parent, int(engine.address.rpartition(":")[2])
+    engine.process = embedded.start(var, port).process
+    thread.join()
+
+    [answer] = answers
+    assert isinstance(answer, Decision) or getattr(answer, "delivery", "") == "delivery_pending"
+    for interrupt in (taken, sent):
+        told_once(live, interrupt)
+        with pytest.raises(InterruptAlreadyDecided) as late:
+            live.decide(bob, interrupt, "reject")
+        assert (late.value.state, late.value.by) == ("approved", "ann")
+    assert len(live.ledger("refunds")) == 2
+
+
+def pressed(
+    live: Live, person: User, interrupt: Interrupt
+) -> tuple[threading.Thread, list[object]]:
+    """Somebody decides, in a thread of their own; and where what they are told will be."""
+    answers: list[object] = []
+
+    def press() -> None:
+        try:
+            answers.append(live.decide(person, interrupt, request_id=str(uuid.uuid4())))
+        except DexwebError as error:
+            answers.append(error)
+        finally:
+            connections.close_all()
+
+    thread = threading.Thread(target=press)
+    thread.start()
+    return thread, answers
 
 
 def told_once(live: Live, interrupt: Interrupt) -> None:
     until(lambda: interrupt.decisions.filter(state="delivered").exists(), "the delivery")
     live.idle(interrupt.session)
-    entries = AuditEntry.objects.filter(action="decision.approve")
+    entries = AuditEntry.objects.filter(
+        action="decision.approve", subject=f"interrupt:{interrupt.pk}"
+    )
     assert [entry.actor_name for entry in entries] == ["ann"]
     assert interrupt.session.events.filter(type="approval.decided").count() == 1
-    assert len(live.ledger("refunds")) == 1
+    assert interrupt.session.calls.get().started_at is not None
