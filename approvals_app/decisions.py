@@ -379,10 +379,11 @@ def _standing(user: User, interrupt: Interrupt, asked: Asked, edited: str) -> De
     """The person's own earlier word on this revision, if it says the same."""
     rows = Decision.objects.filter(interrupt=interrupt, revision=asked.revision, actor=user)
     standing = rows.exclude(state=Decision.State.REFUSED).first()
-    if standing is None:
-        raise RpcLockConflict(keys=[f"interrupt:{interrupt.pk}"], holder=user.get_username())
-    if (standing.verdict, standing.edited_args) == (asked.verdict, edited):
+    if standing and (standing.verdict, standing.edited_args) == (asked.verdict, edited):
         return standing
+    if standing is None or standing.state == Decision.State.SUBMITTING:
+        # Their other word is on its way: what becomes of it, nobody can say yet.
+        raise RpcLockConflict(keys=[f"interrupt:{interrupt.pk}"], holder=user.get_username())
     word = {"approve": "approved", "reject": "rejected"}[standing.verdict]
     raise InterruptAlreadyDecided(
         interrupt_id=interrupt.pk,
