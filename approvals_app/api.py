@@ -24,7 +24,8 @@ from sessions_app.api.views import ApiView
 
 NOT_FITTING = {
     (422, "application/problem+json"): OpenApiResponse(
-        ProblemSerializer, "The edited arguments do not fit the tool"
+        ProblemSerializer,
+        "Edited arguments do not fit the tool, or answers do not fit the questions",
     )
 }
 
@@ -48,12 +49,13 @@ class ApprovalList(ApiView):
         operation_id="approvals_list",
         parameters=[
             OpenApiParameter("state", str, enum=Interrupt.State.values),
+            OpenApiParameter("kind", str, enum=Interrupt.Kind.values),
             OpenApiParameter("session", str, description="A session's id"),
             OpenApiParameter("agent", str, description="An agent's name"),
             OpenApiParameter("tool", str),
             OpenApiParameter("permission", str),
             OpenApiParameter("held_by", str, description="A user's name: those that they hold now"),
-            OpenApiParameter("mine", bool, description="Those that you may decide"),
+            OpenApiParameter("mine", bool, description="Those that you may decide or answer"),
         ],
         responses={200: ApprovalSerializer(many=True), **PROBLEMS},
     )
@@ -62,6 +64,8 @@ class ApprovalList(ApiView):
         rows = for_api()
         if state := choice(request, "state", Interrupt.State.values):
             rows = rows.filter(state=state)
+        if kind := choice(request, "kind", Interrupt.Kind.values):
+            rows = rows.filter(kind=kind)
         for name, field in (
             ("session", "session_id"),
             ("agent", "session__agent__name"),

@@ -15,7 +15,7 @@ from approvals_app.api import ActingView
 from approvals_app.api_serializers import ApprovalDetailSerializer
 from sessions_app.api.idempotency import once
 from sessions_app.api.schema import CONFLICTS, OPERATION, PROBLEMS
-from sessions_app.api.serializers import StrictSerializer
+from sessions_app.api.serializers import NothingSerializer, StrictSerializer
 
 _ZONE = re.compile(r"(?:[zZ]|[+-]\d\d:?\d\d)\s*\Z")
 
@@ -24,10 +24,6 @@ class HoldSerializer(StrictSerializer):
     seconds = serializers.IntegerField(
         min_value=1, max_value=holds.LONGEST_HOLD, required=False, default=holds.HOLD_SECONDS
     )
-
-
-class NothingSerializer(StrictSerializer):
-    """The request takes nothing."""
 
 
 class ZonedDateTimeField(serializers.DateTimeField):

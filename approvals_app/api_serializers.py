@@ -1,6 +1,7 @@
 """Approvals as the API shows and takes them."""
 
 import json
+from dataclasses import asdict
 from decimal import Decimal
 from typing import Any
 
@@ -11,6 +12,7 @@ from rest_framework.utils.encoders import JSONEncoder
 
 from approvals_app.deception import suspicious
 from approvals_app.models import Decision, Interrupt
+from approvals_app.questions import questions_of
 from approvals_app.rules import may_decide
 from sessions_app.api.renderers import RawJSON, dumps_exact
 from sessions_app.api.serializers import PREVIEW, StrictSerializer, raw_or_none
@@ -79,8 +81,20 @@ class PolicySerializer(serializers.Serializer[Any]):
     escalation = EscalationSerializer(many=True)
 
 
+class QuestionSerializer(serializers.Serializer[Any]):
+    """Without ``choices`` it is answered in one's own words, which ``free_text`` allows beside them."""
+
+    question = serializers.CharField()
+    choices = serializers.ListField(child=serializers.CharField())
+    multiple = serializers.BooleanField()
+    free_text = serializers.BooleanField()
+
+
 class ApprovalSerializer(serializers.ModelSerializer[Interrupt]):
     """What waits for a person; ``args`` are exact, and ``args_json`` is their text.
+
+    ``kind`` question: ``questions`` are to be answered, ``answers`` are theirs in the same order,
+    null until then; it has no ``deadline``.
 
     A list leaves out what is longer than 4,096 characters, both null; the approval itself has it.
     """
@@ -95,6 +109,9 @@ class ApprovalSerializer(serializers.ModelSerializer[Interrupt]):
     votes = VoteSerializer(source="decisions", many=True, read_only=True)
     delivery = serializers.SerializerMethodField()
     suspicious = serializers.SerializerMethodField()
+    deadline = serializers.DateTimeField(source="due", read_only=True, allow_null=True)
+    questions = serializers.SerializerMethodField()
+    answers = serializers.SerializerMethodField()
 
     class Meta:
         model = Interrupt
@@ -111,6 +128,8 @@ class ApprovalSerializer(serializers.ModelSerializer[Interrupt]):
             "risk",
             "permission",
             "why",
+            "questions",
+            "answers",
             "args",
             "args_json",
             "args_hash",
@@ -151,6 +170,18 @@ class ApprovalSerializer(serializers.ModelSerializer[Interrupt]):
         """How far the newest decision came, null when there is none."""
         newest = max(interrupt.decisions.all(), key=lambda row: row.pk, default=None)
         return newest.state if newest else None
+
+    @extend_schema_field(QuestionSerializer(many=True, allow_null=True))
+    def get_questions(self, interrupt: Interrupt) -> list[dict[str, Any]] | None:
+        if not interrupt.is_question:
+            return None
+        return [asdict(question) for question in questions_of(interrupt)]
+
+    @extend_schema_field(
+        {"type": "array", "nullable": True, "items": {"type": "array", "items": {"type": "string"}}}
+    )
+    def get_answers(self, interrupt: Interrupt) -> list[list[str]] | None:
+        return interrupt.answers or None
 
     @extend_schema_field({"type": "boolean", "nullable": True})
     def get_suspicious(self, interrupt: Interrupt) -> bool | None:

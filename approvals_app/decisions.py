@@ -19,6 +19,7 @@ from django.utils import timezone
 
 from approvals_app import audit
 from approvals_app.models import Decision, Interrupt
+from approvals_app.models.interrupts import OPERATE
 from approvals_app.rules import SEE, standing_to_decide
 from dexweb.engine.client import SessionEngine
 from dexweb.engine.errors import (
@@ -38,6 +39,7 @@ from dexweb.engine.errors import (
     RpcLockConflict,
     StaleInterrupt,
     TooLarge,
+    WrongKind,
     from_details,
 )
 from sessions_app import arguments
@@ -98,6 +100,7 @@ class Asked:
 
 def _decide(user: User, interrupt: Interrupt, asked: Asked, request_id: str) -> Decision:
     for_whom = authorise(user, interrupt)
+    check_approval(interrupt)
     earlier = Decision.objects.filter(request_id=request_id).first()
     if earlier is not None:
         _same_request(earlier, user, interrupt, asked)
@@ -128,10 +131,16 @@ def authorise(user: User, interrupt: Interrupt) -> User | None:
     """For whom ``user`` decides (None: for themselves). Raises DecisionNotAllowed, FourEyes."""
     standing = standing_to_decide(user, interrupt)
     if not standing.holds:
-        raise DecisionNotAllowed(permission=interrupt.permission)
+        raise DecisionNotAllowed(permission=interrupt.permission or OPERATE)
     if standing.barred_because:
         raise FourEyes(because=standing.barred_because)
     return standing.for_whom
+
+
+def check_approval(interrupt: Interrupt) -> None:
+    """Refuse where a question is to be answered."""
+    if interrupt.is_question:
+        raise WrongKind(interrupt_id=interrupt.pk, kind=interrupt.kind)
 
 
 def _check_reason(interrupt: Interrupt, asked: Asked) -> None:

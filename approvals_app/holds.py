@@ -8,7 +8,7 @@ from django.contrib.auth.models import User
 from django.utils import timezone
 
 from approvals_app import audit
-from approvals_app.decisions import authorise, check_pending, find
+from approvals_app.decisions import authorise, check_approval, check_pending, find
 from approvals_app.models import Interrupt
 from dexweb.engine.client import SessionEngine
 from dexweb.engine.errors import DeadlineInPast
@@ -49,6 +49,7 @@ def extend(user: User, interrupt_id: str, *, until: datetime, request_id: str) -
     Raises DeadlineInPast, DeadlineNotLater and DeadlineTooFar beside the usual.
     """
     interrupt = _allowed(user, interrupt_id)
+    check_approval(interrupt)
     if until <= timezone.now():
         raise DeadlineInPast(until=until.isoformat())
     rpc = ExtendDeadline(request_id, interrupt_id, until.isoformat(), _actor(user))

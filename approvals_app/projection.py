@@ -8,15 +8,19 @@ from typing import Any
 from approvals_app.models import Interrupt, NotificationEvent, Vote
 from approvals_app.notify.rules import enqueue, enqueue_edit, enqueue_end
 from sessions_app.flow import fact, terms
+from sessions_app.flow.questions import NO_DEADLINE
 from sessions_app.models import Session
 from sessions_app.standing import standing, user_of
 from sessions_app.stream.append import append
+
+#: Of each answer in its event; the call's result holds all of it.
+ANSWER_TOLD = 2000
 
 
 def _tell(
     session: Session, interrupt: Interrupt, type: str, at: datetime, /, **payload: object
 ) -> None:
-    common = {"interrupt_id": interrupt.pk, "call_id": interrupt.call_id}
+    common = {"interrupt_id": interrupt.pk, "call_id": interrupt.call_id, "kind": interrupt.kind}
     append(
         session,
         type,
@@ -63,6 +67,46 @@ def _requested(session: Session, body: fact.ApprovalRequested, at: datetime) -> 
         revision=body.revision,
     )
     enqueue(interrupt, NotificationEvent.ASK, at)
+
+
+def _asked(session: Session, body: fact.QuestionAsked, at: datetime) -> None:
+    call = session.calls.get(call_id=body.call_id)
+    model_step = session.steps.get(step_id=call.model_step)
+    interrupt = Interrupt.objects.create(
+        id=body.interrupt_id,
+        kind=Interrupt.Kind.QUESTION,
+        session=session,
+        step_id=body.step_id,
+        call_id=body.call_id,
+        turn=body.turn,
+        tool=call.tool,
+        effect=call.effect,
+        args=call.args,
+        args_hash=call.args_hash,
+        revision=body.revision,
+        why=model_step.text,
+        deadline=NO_DEADLINE,
+        asked_at=at,
+    )
+    session.waiting += 1
+    _tell(
+        session,
+        interrupt,
+        "question.asked",
+        at,
+        questions=[asdict(question) for question in body.questions],
+        revision=body.revision,
+    )
+    enqueue(interrupt, NotificationEvent.ASK, at)
+
+
+def _answered(session: Session, body: fact.QuestionAnswered, at: datetime) -> None:
+    interrupt = session.interrupts.get(pk=body.interrupt_id)
+    interrupt.request_id, interrupt.answers = body.request_id, body.answers
+    _end(session, interrupt, Interrupt.State.ANSWERED, body.by, "", at)
+    shown = [[text[:ANSWER_TOLD] for text in answer] for answer in body.answers]
+    _tell(session, interrupt, "question.answered", at, by=body.by.name, answers=shown)
+    enqueue_end(interrupt, at)
 
 
 def _held(session: Session, body: fact.InterruptHeld, at: datetime) -> None:
@@ -207,14 +251,7 @@ def close_interrupt(
     at: datetime,
 ) -> None:
     """The wait is over. ``by`` is None unless a person decided."""
-    interrupt.state = state
-    interrupt.decided_at = at
-    interrupt.decided_by_id = user_of(by)
-    interrupt.decided_by_name = by.name if by else ""
-    interrupt.reason = reason
-    _let_go(interrupt)
-    interrupt.save()
-    session.waiting = max(0, session.waiting - 1)
+    _end(session, interrupt, state, by, reason, at)
     types = {"approved": "decided", "rejected": "decided", "expired": "expired"}
     _tell(
         session,
@@ -226,6 +263,24 @@ def close_interrupt(
         reason=reason,
     )
     enqueue_end(interrupt, at)
+
+
+def _end(
+    session: Session,
+    interrupt: Interrupt,
+    state: str,
+    by: terms.Actor | None,
+    reason: str,
+    at: datetime,
+) -> None:
+    interrupt.state = state
+    interrupt.decided_at = at
+    interrupt.decided_by_id = user_of(by)
+    interrupt.decided_by_name = by.name if by else ""
+    interrupt.reason = reason
+    _let_go(interrupt)
+    interrupt.save()
+    session.waiting = max(0, session.waiting - 1)
 
 
 def invalidate(session: Session, interrupt_id: str, at: datetime) -> None:
@@ -240,6 +295,8 @@ def invalidate(session: Session, interrupt_id: str, at: datetime) -> None:
 
 INTERRUPT_HANDLERS: dict[type, Callable[[Session, Any, datetime], None]] = {
     fact.ApprovalRequested: _requested,
+    fact.QuestionAsked: _asked,
+    fact.QuestionAnswered: _answered,
     fact.InterruptHeld: _held,
     fact.InterruptReleased: _released,
     fact.InterruptReminded: _reminded,

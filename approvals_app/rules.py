@@ -8,6 +8,7 @@ from django.contrib.auth.models import User
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from approvals_app.models import Delegation, Interrupt, PermissionKey, Principal
+from approvals_app.models.interrupts import OPERATE
 from sessions_app.models import Message
 
 SEE = "approvals_app.view_interrupt"
@@ -29,6 +30,14 @@ def permission_keys(user: Principal) -> frozenset[str] | None:
     )
     rows = PermissionKey.objects.filter(Q(groups__user=user) | Exists(lent))
     return frozenset(rows.values_list("key", flat=True))
+
+
+def counted_keys(user: Principal) -> frozenset[str] | None:
+    """As `permission_keys`, with "" for whoever may answer questions, which stand under no key."""
+    keys = permission_keys(user)
+    if keys is None or not user.has_perm(OPERATE):
+        return keys
+    return keys | {""}
 
 
 def own_keys(user: Principal) -> frozenset[str] | None:
@@ -79,6 +88,8 @@ class Standing:
 
 def standing_to_decide(user: Any, interrupt: Interrupt) -> Standing:
     """How ``user`` stands to ``interrupt``. Every surface asks here, superusers included."""
+    if interrupt.is_question:
+        return Standing(holds=user.is_active and user.has_perm(OPERATE))
     if not user.is_active or not user.has_perm(SEE):
         return Standing(holds=False)
     for_whom = None

@@ -14,15 +14,19 @@ from django.db import transaction
 from django.utils import timezone
 
 from approvals_app import audit
+from approvals_app.decisions import check_pending
+from approvals_app.models import Interrupt
 from dexweb.engine.client import SessionEngine
 from dexweb.engine.errors import (
     AgentNotFound,
     BlankMessage,
+    InterruptNotFound,
     InvalidSettings,
     ReasonRequired,
     SessionClosed,
     SessionNotFound,
     TooLarge,
+    WrongKind,
 )
 from sessions_app import projection
 from sessions_app.flow import fact, state, terms
@@ -169,6 +173,49 @@ def _checked_patch(agent: Agent, changes: dict[str, Any], patch: dict[str, Any])
     if size > limit:
         raise TooLarge(size=size, limit=limit)
     return text
+
+
+def answer_question(
+    user: User, interrupt_id: str, *, revision: int, answers: list[list[str]], request_id: str
+) -> state.RpcAnswer:
+    """Answer all questions of an interrupt, in their order; each answer is a list of texts.
+
+    Raises InterruptNotFound, WrongKind, TooLarge, InvalidArguments, StaleInterrupt,
+    InterruptAlreadyDecided, RpcLockConflict, EngineUnavailable, NoWorker.
+    """
+    _may_operate(user)
+    interrupt = Interrupt.objects.select_related("session").filter(pk=interrupt_id).first()
+    if interrupt is None:
+        raise InterruptNotFound(interrupt_id=interrupt_id)
+    if not interrupt.is_question:
+        raise WrongKind(interrupt_id=interrupt_id, kind=interrupt.kind)
+    if interrupt.request_id == request_id and interrupt.decided_at:
+        return state.RpcAnswer(interrupt_id, interrupt.decided_at.isoformat(), interrupt.state)
+    check_pending(interrupt)
+    given = [[keepable(text).strip() for text in answer] for answer in answers]
+    size = sum(len(text.encode("utf-8", "replace")) for answer in given for text in answer)
+    if size > state.Limits().message_bytes:
+        raise TooLarge(size=size, limit=state.Limits().message_bytes)
+    rpc = state.AnswerQuestion(request_id, interrupt_id, revision, given, actor_of(user))
+    answer: state.RpcAnswer = _asked(interrupt.session, SessionEngine().answer_question, rpc)
+    audit.record(
+        user,
+        "question.answered",
+        f"interrupt:{interrupt_id}",
+        session_id=interrupt.session_id,
+        request_id=request_id,
+    )
+    return answer
+
+
+def skip_wait(user: User, session_id: str, step_id: str, request_id: str) -> state.RpcAnswer:
+    """End the wait of a DurableWait Step now. Raises NotWaiting when it is over."""
+    _may_operate(user)
+    session = _open_session(session_id)
+    rpc = state.SkipWait(request_id, step_id, actor_of(user))
+    answer: state.RpcAnswer = _asked(session, SessionEngine().skip_wait, rpc)
+    _record(user, session, "wait.skipped", "", request_id, step=step_id)
+    return answer
 
 
 def cancel_turn(user: User, session_id: str, reason: str, request_id: str) -> state.RpcAnswer:

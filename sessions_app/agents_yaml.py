@@ -217,7 +217,7 @@ def _assign(row: Any, values: dict[str, Any], enabled: bool | None = None) -> bo
 
 
 def _policy_values(policy: ToolPolicy) -> tuple[Any, ...]:
-    names = ("pattern", "effect", "needs_approval", "timeout", *PLACES)
+    names = ("pattern", "enabled", "effect", "needs_approval", "timeout", *PLACES)
     return tuple(getattr(policy, name) for name in names)
 
 

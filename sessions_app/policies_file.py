@@ -11,7 +11,7 @@ from sessions_app.agents_section import Section
 
 PATTERN = re.compile(r"[A-Za-z0-9_*?-]{1,160}")
 TIMES = ("schedule_to_start", "heartbeat", "attempts", "backoff")
-TOOL = ("effect", "approval", "timeout", *TIMES, "pool")
+TOOL = ("enabled", "effect", "approval", "timeout", *TIMES, "pool")
 #: Where in the file each field of a policy stands, below its tool; the others are there themselves.
 PLACES = {
     "permission": "approval.permission",
@@ -60,8 +60,12 @@ def read_tool(part: Section, pattern: str, prefix: str = "") -> ToolEntry:
     if not PATTERN.fullmatch(pattern):
         part.error("", "a tool's name has letters, digits, _ and -, and * or ? in a pattern")
     asked = Section(part.values.get("approval", {}), part.at("approval"), part.errors, _APPROVAL)
+    enabled = part.flag("enabled") is not False
+    # What is never called needs no word on what it would do.
+    effect = part.choice("effect", ("read", "idempotent", "write"), "" if enabled else "write")
     values = {
-        "effect": part.choice("effect", ("read", "idempotent", "write")),
+        "enabled": enabled,
+        "effect": effect,
         "timeout": part.duration("timeout", timedelta(minutes=2)),
         "pool": part.text("pool"),
         **read_times(part),

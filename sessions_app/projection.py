@@ -260,7 +260,19 @@ def _close_unheard(session: Session, body: fact.StepChanged, at: datetime) -> No
 
 def _call_closed(session: Session, body: fact.CallClosed, at: datetime) -> None:
     call = session.calls.get(call_id=body.call_id)
-    end_call(session, call, body.step_id, body.outcome, body.words, at)
+    end_call(session, call, body.step_id, body.outcome, body.words, at, body.result)
+
+
+def _timer_set(session: Session, body: fact.TimerSet, at: datetime) -> None:
+    payload = {"call_id": body.call_id, "until": body.until, "session": standing(session)}
+    append(session, "timer.set", payload, at, step_id=body.step_id)
+
+
+def _timer_fired(session: Session, body: fact.TimerFired, at: datetime) -> None:
+    payload: dict[str, Any] = {"call_id": body.call_id, "session": standing(session)}
+    if body.skipped_by:
+        payload["skipped_by"] = body.skipped_by.name
+    append(session, "timer.fired", payload, at, step_id=body.step_id)
 
 
 def end_call(
@@ -304,6 +316,8 @@ HANDLERS: dict[type, Callable[[Session, Bodies, datetime], None]] = {
     fact.TurnEnded: _turn_ended,
     fact.StepChanged: _step_changed,
     fact.CallClosed: _call_closed,
+    fact.TimerSet: _timer_set,
+    fact.TimerFired: _timer_fired,
     **INTERRUPT_HANDLERS,
     **MESSAGE_HANDLERS,
 }

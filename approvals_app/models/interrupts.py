@@ -1,9 +1,14 @@
 """Interrupts: waits for a person, as the Flow's projection."""
 
+from datetime import datetime
+
 from django.conf import settings
 from django.db import models
 
 from approvals_app.models.people import Principal
+from sessions_app.flow.questions import NO_DEADLINE
+
+OPERATE = "sessions_app.operate_session"
 
 
 class InterruptQuerySet(models.QuerySet["Interrupt"]):
@@ -14,14 +19,20 @@ class InterruptQuerySet(models.QuerySet["Interrupt"]):
         return self.filter(state=Interrupt.State.PENDING)
 
     def decidable_by(self, user: Principal) -> "InterruptQuerySet":
-        """Those that ``user`` holds the permission key for, less what four eyes keep them out of.
+        """Approvals that ``user`` holds the permission key for, less what four eyes keep them out of,
+        and questions that they may answer.
 
         One query more than its own, whatever there is; `rules.standing_to_decide` has the last word.
         """
         from approvals_app import rules
 
         keys = rules.permission_keys(user)
-        rows = self if keys is None else self.filter(permission__in=keys)
+        rows = self
+        if keys is not None:
+            mine = models.Q(kind=Interrupt.Kind.APPROVAL, permission__in=keys)
+            if user.has_perm(OPERATE):
+                mine |= models.Q(kind=Interrupt.Kind.QUESTION)
+            rows = self.filter(mine)
         barred = models.When(rules.barred_rows(rules.tied_to(user)), then=True)
         return rows.annotate(barred=models.Case(barred, default=False)).filter(barred=False)
 
@@ -60,7 +71,7 @@ class Interrupt(models.Model):
     revision = models.PositiveIntegerField(default=1)
     why = models.TextField(blank=True, help_text="What the agent said when it asked")
     state = models.CharField(max_length=12, choices=State.choices, default=State.PENDING)
-    deadline = models.DateTimeField()
+    deadline = models.DateTimeField(help_text="NO_DEADLINE where it waits for as long as it takes")
     at_deadline = models.CharField(max_length=8)
     asked_at = models.DateTimeField()
     decided_at = models.DateTimeField(null=True)
@@ -69,6 +80,9 @@ class Interrupt(models.Model):
     )
     decided_by_name = models.CharField(max_length=150, blank=True)
     reason = models.TextField(blank=True)
+    answers = models.JSONField(
+        default=list, blank=True, help_text="A question's: for each what was chosen or written"
+    )
     request_id = models.CharField(max_length=64, blank=True, help_text="The RPC that decided it")
     policy = models.JSONField(default=dict, help_text="The tool's policy when it was asked")
     level = models.PositiveSmallIntegerField(default=0, help_text="How often it was escalated")
@@ -98,6 +112,15 @@ class Interrupt(models.Model):
 
     def __str__(self) -> str:
         return f"{self.tool} ({self.id})"
+
+    @property
+    def is_question(self) -> bool:
+        return self.kind == self.Kind.QUESTION
+
+    @property
+    def due(self) -> datetime | None:
+        """Its deadline, None where it has none."""
+        return None if self.deadline >= NO_DEADLINE else self.deadline
 
 
 class Vote(models.Model):

@@ -100,7 +100,7 @@ class SessionEngine:
             return handle.first_execution_run_id or ""
 
     async def send_message(self, session_id: str, rpc: state.SendMessage) -> state.RpcAnswer:
-        """Queue a message. Raises BlankMessage, TooLarge, SessionClosed."""
+        """Queue a message. Raises BlankMessage, TooLarge, QuestionOpen, SessionClosed."""
         return await self._update(session_id, "send_message", rpc)
 
     async def edit_queued(self, session_id: str, rpc: state.EditQueued) -> state.RpcAnswer:
@@ -140,6 +140,15 @@ class SessionEngine:
         """Move a deadline. Raises InterruptAlreadyDecided, InterruptExpired, DeadlineInPast,
         DeadlineNotLater, DeadlineTooFar."""
         return await self._update(session_id, "extend_deadline", rpc)
+
+    async def answer_question(self, session_id: str, rpc: state.AnswerQuestion) -> state.RpcAnswer:
+        """Answer an open question. Raises InvalidArguments, InterruptAlreadyDecided, StaleInterrupt,
+        InterruptNotFound, RpcLockConflict."""
+        return await self._update(session_id, "answer_question", rpc)
+
+    async def skip_wait(self, session_id: str, rpc: state.SkipWait) -> state.RpcAnswer:
+        """Go on without waiting for a timer any longer. Raises NotWaiting when it is over."""
+        return await self._update(session_id, "skip_wait", rpc)
 
     async def cancel_turn(self, session_id: str, rpc: state.CancelTurn) -> state.RpcAnswer:
         """Cancel the running turn; its calls get their outcomes. Raises NoTurn."""

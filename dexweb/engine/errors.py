@@ -160,6 +160,49 @@ class NoTurn(DexwebError):
 
 
 @dataclass
+class QuestionOpen(DexwebError):
+    interrupt_id: str = ""
+    code = "question_open"
+    status = 409
+    title = "The agent waits for an answer"
+
+    @property
+    def message(self) -> str:
+        return (
+            "The agent has asked a question. Answer it, or cancel the turn, and then write to it."
+        )
+
+
+@dataclass
+class NotWaiting(DexwebError):
+    step_id: str = ""
+    code = "not_waiting"
+    status = 409
+    title = "The wait is over"
+
+    @property
+    def message(self) -> str:
+        return "This timer waits no more, so there is nothing to skip."
+
+
+@dataclass
+class WrongKind(DexwebError):
+    """``kind`` is what it is: an approval or a question."""
+
+    interrupt_id: str = ""
+    kind: str = ""
+    code = "wrong_kind"
+    status = 409
+    title = "That is not how this is answered"
+
+    @property
+    def message(self) -> str:
+        if self.kind == "question":
+            return "The agent asks a question here: answer it instead of deciding on it."
+        return "The agent asks for an approval here: approve or reject it."
+
+
+@dataclass
 class RpcLockConflict(DexwebError):
     """``lock_kind`` is rpc (short, retried for you) or hold (a person has it open)."""
 

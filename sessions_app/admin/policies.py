@@ -37,7 +37,7 @@ class ToolPolicyInline(admin.StackedInline):
     form = ToolPolicyForm
     extra = 0
     fieldsets = [
-        (None, {"fields": [("pattern", "effect"), "needs_approval"]}),
+        (None, {"fields": [("pattern", "enabled"), ("effect", "needs_approval")]}),
         (
             "Who is asked, and how long",
             {
@@ -77,6 +77,8 @@ class ToolPolicyInline(admin.StackedInline):
 
 
 def policy_words(policy: ToolPolicy) -> str:
+    if not policy.enabled:
+        return f"{policy.pattern}: switched off"
     asks = (
         f"asks for {policy.permission} within {policy.deadline}"
         if policy.needs_approval

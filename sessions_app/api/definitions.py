@@ -23,6 +23,7 @@ class ToolPolicySerializer(serializers.ModelSerializer[ToolPolicy]):
         model = ToolPolicy
         fields = [
             "pattern",
+            "enabled",
             "effect",
             "needs_approval",
             "permission",

@@ -292,6 +292,10 @@ class SendMessageSerializer(StrictSerializer):
     text = serializers.CharField(trim_whitespace=False, allow_blank=True)
 
 
+class NothingSerializer(StrictSerializer):
+    """The request takes nothing."""
+
+
 class CancelTurnSerializer(StrictSerializer):
     reason = serializers.CharField(max_length=2000, required=False, allow_blank=True, default="")
 

@@ -167,6 +167,23 @@ class CancelTurn(OperationView):
         return actions.cancel_turn(self.request.user, session_id, asked["reason"], request_id)
 
 
+class SkipWait(OperationView):
+    serializer_class = serializers.NothingSerializer
+
+    @extend_schema(
+        operation_id="sessions_steps_skip",
+        responses={202: serializers.RpcAnswerSerializer, **PROBLEMS, **CONFLICTS},
+        **OPERATION,
+    )
+    def post(self, request: Request, session_id: str, step_id: str) -> Response:
+        """Go on now instead of when the timer of this DurableWait Step fires."""
+        return self.run(request, session_id)
+
+    def operate(self, session_id: str, asked: dict[str, Any], request_id: str) -> Any:
+        step_id = self.kwargs["step_id"]
+        return actions.skip_wait(self.request.user, session_id, step_id, request_id)
+
+
 class Stop(OperationView):
     serializer_class = serializers.StopSerializer
 

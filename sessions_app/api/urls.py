@@ -5,7 +5,7 @@ from typing import Any
 from django.urls import URLPattern, path, re_path
 
 from approvals_app import api as approvals
-from approvals_app import api_audit, api_batch, api_delegations, api_holds
+from approvals_app import api_audit, api_batch, api_delegations, api_holds, api_questions
 from sessions_app.api import definitions, reading, sessions, spend, workers
 from sessions_app.api.views import UnknownAddress
 
@@ -26,6 +26,7 @@ urlpatterns = [
     *both(f"{_SESSION}/", sessions.SessionDetail, "api-session"),
     *both(f"{_SESSION}/steps", reading.StepList, "api-steps"),
     *both(f"{_SESSION}/steps/<str:step_id>", reading.StepDetail, "api-step"),
+    *both(f"{_SESSION}/steps/<str:step_id>/skip", sessions.SkipWait, "api-skip-wait"),
     *both(f"{_SESSION}/events", reading.EventList, "api-events"),
     *both(f"{_SESSION}/messages", sessions.MessageList, "api-messages"),
     *both(f"{_SESSION}/queue", sessions.QueueList, "api-queue"),
@@ -38,6 +39,7 @@ urlpatterns = [
     *both("approvals/batch", api_batch.DecideBatch, "api-batch"),
     *both(f"{_APPROVAL}/", approvals.ApprovalDetail, "api-approval"),
     *both(f"{_APPROVAL}/decide", approvals.Decide, "api-decide"),
+    *both(f"{_APPROVAL}/answer", api_questions.Answer, "api-answer"),
     *both(f"{_APPROVAL}/hold", api_holds.Hold, "api-hold"),
     *both(f"{_APPROVAL}/release", api_holds.Release, "api-release"),
     *both(f"{_APPROVAL}/take-over", api_holds.TakeOver, "api-take-over"),

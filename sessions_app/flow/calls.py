@@ -12,9 +12,9 @@ from temporalio import workflow
 from temporalio.exceptions import ActivityError
 
 with workflow.unsafe.imports_passed_through():
-    from sessions_app.flow import rules, times
+    from sessions_app.flow import rules, times, waits
     from sessions_app.flow.fact import StepChanged
-    from sessions_app.flow.interrupts import approved_call
+    from sessions_app.flow.interrupt import approved_call
     from sessions_app.flow.queues import tool_queue
     from sessions_app.flow.rules import Reach
     from sessions_app.flow.scope import ONE_ATTEMPT, Scope
@@ -34,7 +34,6 @@ class Calls:
 
     def __init__(self, scope: Scope) -> None:
         self._scope = scope
-        self._acting = 0
         self._unfinished = 0
 
     async def run(self, model_step: StepChanged, calls: list[ToolCallPlan]) -> str:
@@ -81,6 +80,8 @@ class Calls:
             )
             self._scope.close(call, step, "failed", error)
             return None, step
+        if waits.step_type(call):
+            return None, self._scope.new(waits.step_type(call), call, model_step.step_id, "waiting")
         if call.approval is None:
             return None, self._scope.new(
                 rules.step_type(call), call, model_step.step_id, "scheduled"
@@ -99,6 +100,8 @@ class Calls:
         """Bring ``call`` to its outcome. A voided approval is asked for anew, by the policy in force."""
         if step.type == "RecordToolFailure":
             return "failed"
+        if waits.step_type(call):
+            return await waits.run(self._scope, call, step)
         while True:
             approval = None
             if wait is not None:
@@ -120,7 +123,7 @@ class Calls:
         """The call as approved, and by whom; None when it must not run (its outcome is then told)."""
         assert call.approval is not None
         interrupt = self._scope.interrupts.ask(call, call.approval, wait)
-        self._scope.set_phase(self._phase())
+        self._scope.show_phase()
         try:
             await self._scope.facts.flush()
             await self._scope.interrupts.wait(interrupt)
@@ -128,12 +131,12 @@ class Calls:
             if interrupt.state == "pending":
                 self._scope.interrupts.close(interrupt, "canceled")
             self._scope.steps.change(wait, "canceled", outcome="canceled")
-            self._scope.set_phase(self._phase())
+            self._scope.show_phase()
             raise
         by = interrupt.by.name if interrupt.by else ""
         detail = interrupt.reason or (f"by {by}" if by else "")
         self._scope.steps.change(wait, "completed", outcome=interrupt.state, detail=detail)
-        self._scope.set_phase(self._phase())
+        self._scope.show_phase()
         if interrupt.state == "approved":
             self._scope.steps.change(step, "scheduled")
             return approved_call(interrupt), interrupt.approval()
@@ -152,8 +155,8 @@ class Calls:
     ) -> ToolCallResult:
         terms = times.of_tool(call, self._scope.limits)
         attempts = terms.attempts
-        self._acting += 1
-        self._scope.set_phase(self._phase())
+        self._scope.acting += 1
+        self._scope.show_phase()
         try:
             for attempt in range(1, rules.MOST_ATTEMPTS + 1):
                 last = attempt >= attempts
@@ -166,8 +169,8 @@ class Calls:
                 last_steps[index] = self._tell_unknown(call, step, result, attempt)
             return result
         finally:
-            self._acting -= 1
-            self._scope.set_phase(self._phase())
+            self._scope.acting -= 1
+            self._scope.show_phase()
 
     async def _attempt_tool(
         self,
@@ -238,8 +241,3 @@ class Calls:
             result.words,
         )
         return told.step_id
-
-    def _phase(self) -> str:
-        if self._scope.interrupts.open:
-            return "waiting_approval"
-        return "acting"

@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from sessions_app.flow.terms import Actor, ApprovalPolicy, UserMessage
+from sessions_app.flow.terms import Actor, ApprovalPolicy, Question, UserMessage
 
 
 @dataclass(frozen=True)
@@ -151,6 +151,46 @@ class ApprovalRequested:
 
 
 @dataclass(frozen=True)
+class QuestionAsked:
+    kind: Literal["question_asked"]
+    interrupt_id: str
+    step_id: str
+    call_id: str
+    turn: int
+    questions: list[Question]
+    revision: int
+
+
+@dataclass(frozen=True)
+class QuestionAnswered:
+    """`answers` are in the order of the questions, each what was chosen or written."""
+
+    kind: Literal["question_answered"]
+    interrupt_id: str
+    answers: list[list[str]]
+    by: Actor
+    request_id: str
+
+
+@dataclass(frozen=True)
+class TimerSet:
+    kind: Literal["timer_set"]
+    step_id: str
+    call_id: str
+    until: str
+
+
+@dataclass(frozen=True)
+class TimerFired:
+    """`skipped_by` is None when its moment came."""
+
+    kind: Literal["timer_fired"]
+    step_id: str
+    call_id: str
+    skipped_by: Actor | None
+
+
+@dataclass(frozen=True)
 class InterruptHeld:
     kind: Literal["interrupt_held"]
     interrupt_id: str
@@ -222,13 +262,17 @@ class InterruptClosed:
 
 @dataclass(frozen=True)
 class CallClosed:
-    """A call ended without its tool's answer; `words` is what the model and people are told."""
+    """A call ended without its tool's answer; `words` is what the model and people are told.
+
+    `result` is set when people gave the call its answer.
+    """
 
     kind: Literal["call_closed"]
     call_id: str
     step_id: str
     outcome: str
     words: str
+    result: str = ""
 
 
 FactBody = Annotated[
@@ -246,6 +290,10 @@ FactBody = Annotated[
     | TurnEnded
     | StepChanged
     | ApprovalRequested
+    | QuestionAsked
+    | QuestionAnswered
+    | TimerSet
+    | TimerFired
     | InterruptHeld
     | InterruptReleased
     | InterruptReminded

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from temporalio import workflow
 
 with workflow.unsafe.imports_passed_through():
-    from sessions_app.flow import rules
+    from sessions_app.flow import questions, rules
     from sessions_app.flow.fact import (
         ApprovalRequested,
         DeadlineExtended,
@@ -18,12 +17,15 @@ with workflow.unsafe.imports_passed_through():
         InterruptHeld,
         InterruptReleased,
         InterruptReminded,
+        QuestionAnswered,
+        QuestionAsked,
         StepChanged,
         VoteCast,
     )
+    from sessions_app.flow.interrupt import Hold, Interrupt
     from sessions_app.flow.recorder import FactLog
     from sessions_app.flow.state import (
-        Approval,
+        AnswerQuestion,
         ExtendDeadline,
         HoldInterrupt,
         ResolveInterrupt,
@@ -32,61 +34,8 @@ with workflow.unsafe.imports_passed_through():
     from sessions_app.flow.terms import Actor, ApprovalPolicy
 
 LONGEST_HOLD = 600.0
-
-
-@dataclass(frozen=True)
-class Hold:
-    """A person's name on an interrupt: "I am looking at this one"."""
-
-    by: Actor
-    since: datetime
-    until: datetime
-
-
-@dataclass
-class Interrupt:
-    """One wait. `state` leaves ``pending`` once, here and nowhere else."""
-
-    interrupt_id: str
-    call: ToolCallPlan
-    policy: ApprovalPolicy
-    permission: str
-    deadline: datetime
-    args_hash: str
-    reminders: list[datetime]
-    revision: int = 1
-    level: int = 0
-    state: str = "pending"
-    votes: dict[int, ResolveInterrupt] = field(default_factory=dict)
-    hold: Hold | None = None
-    by: Actor | None = None
-    reason: str = ""
-    closed_at: str = ""
-
-    def approval(self) -> Approval:
-        approvers = [vote.actor for vote in self.votes.values() if vote.verdict == "approve"]
-        return Approval(
-            self.interrupt_id,
-            self.by,
-            self.closed_at,
-            self.permission,
-            approvers,
-            self.policy.validity,
-        )
-
-    def count(self, verdict: str) -> int:
-        return sum(vote.verdict == verdict for vote in self.votes.values())
-
-    def vote_of(self, rpc: ResolveInterrupt) -> ResolveInterrupt | None:
-        """The vote that the same person has cast, or a delegate of theirs: they count once."""
-        voices = {rpc.actor.id, _voice(rpc)}
-        same = (vote for vote in self.votes.values() if voices & {vote.actor.id, _voice(vote)})
-        return next(same, None)
-
-    def next_alarm(self) -> datetime:
-        """When something happens by itself: a reminder, the end of a hold, the deadline."""
-        hold_ends = [self.hold.until] if self.hold else []
-        return min([self.deadline, *self.reminders, *hold_ends])
+#: A question is for whoever operates the session, for as long as it takes.
+NO_POLICY = ApprovalPolicy("", "", 0, "reject")
 
 
 class Interrupts:
@@ -98,9 +47,8 @@ class Interrupts:
         self._facts = facts
         self._all: dict[str, Interrupt] = {}
 
-    @property
-    def open(self) -> int:
-        return sum(1 for interrupt in self._all.values() if interrupt.state == "pending")
+    def open_of(self, kind: str) -> int:
+        return sum(1 for one in self._all.values() if one.state == "pending" and one.kind == kind)
 
     def ask(self, call: ToolCallPlan, policy: ApprovalPolicy, step: StepChanged) -> Interrupt:
         deadline = workflow.now() + timedelta(seconds=policy.deadline)
@@ -133,6 +81,32 @@ class Interrupts:
         )
         return interrupt
 
+    def ask_question(self, call: ToolCallPlan, step: StepChanged) -> Interrupt:
+        interrupt = Interrupt(
+            interrupt_id=f"qst-{workflow.uuid4().hex[:20]}",
+            call=call,
+            policy=NO_POLICY,
+            permission="",
+            deadline=questions.NO_DEADLINE,
+            args_hash=call.args_hash,
+            reminders=[],
+            kind="question",
+        )
+        self._all[interrupt.interrupt_id] = interrupt
+        self._forget_old()
+        self._facts.add(
+            QuestionAsked(
+                "question_asked",
+                interrupt_id=interrupt.interrupt_id,
+                step_id=step.step_id,
+                call_id=call.call_id,
+                turn=step.turn,
+                questions=call.questions,
+                revision=interrupt.revision,
+            )
+        )
+        return interrupt
+
     async def wait(self, interrupt: Interrupt) -> None:
         """Return once the wait has ended: by people, or by its deadline."""
         try:
@@ -145,7 +119,8 @@ class Interrupts:
 
     async def _until(self, interrupt: Interrupt, alarm: datetime) -> None:
         """Wait until the alarm, or until something makes it another one."""
-        left = max(alarm - workflow.now(), timedelta(0))
+        endless = alarm == questions.NO_DEADLINE
+        left = None if endless else max(alarm - workflow.now(), timedelta(0))
         try:
             await workflow.wait_condition(
                 lambda: interrupt.state != "pending" or interrupt.next_alarm() != alarm,
@@ -249,6 +224,21 @@ class Interrupts:
             self.close(interrupt, "approved", rpc.actor, rpc.reason, rpc.request_id)
         return interrupt.state
 
+    def answer(self, interrupt: Interrupt, rpc: AnswerQuestion) -> None:
+        """Close it with the answers that `check_answer` found to fit."""
+        interrupt.state, interrupt.by = "answered", rpc.actor
+        interrupt.answers, interrupt.hold = rpc.answers, None
+        interrupt.closed_at = workflow.now().isoformat()
+        self._facts.add(
+            QuestionAnswered(
+                "question_answered",
+                interrupt.interrupt_id,
+                rpc.answers,
+                rpc.actor,
+                rpc.request_id,
+            )
+        )
+
     def _tell_vote(self, interrupt: Interrupt, rpc: ResolveInterrupt) -> None:
         self._facts.add(
             VoteCast(
@@ -304,7 +294,7 @@ class Interrupts:
 
     def check(self, rpc: ResolveInterrupt) -> Interrupt:
         """The interrupt that ``rpc`` may resolve, or the refusal that fits."""
-        interrupt = self.pending(rpc.interrupt_id)
+        interrupt = self._pending_of("approval", rpc.interrupt_id)
         if (rpc.revision, rpc.args_hash) != (interrupt.revision, interrupt.args_hash):
             raise rules.refuse(
                 "stale_interrupt",
@@ -321,6 +311,35 @@ class Interrupts:
                 verdict=vote.verdict,
                 by=vote.actor.name if vote.actor.id != rpc.actor.id else "",
             )
+        return interrupt
+
+    def check_answer(self, rpc: AnswerQuestion) -> Interrupt:
+        """The question that ``rpc`` may answer, or the refusal that fits."""
+        interrupt = self._pending_of("question", rpc.interrupt_id)
+        if rpc.revision != interrupt.revision:
+            raise rules.refuse(
+                "stale_interrupt",
+                interrupt_id=interrupt.interrupt_id,
+                revision=interrupt.revision,
+                args_hash=interrupt.args_hash,
+            )
+        self.check_hold(interrupt, rpc.actor)
+        found = questions.faults(interrupt.call.questions, rpc.answers)
+        if found:
+            raise rules.refuse("invalid_arguments", errors=found)
+        return interrupt
+
+    def check_no_question(self) -> None:
+        """Refuse what is not to be said while the agent waits for an answer."""
+        waiting = (one for one in self._all.values() if one.kind == "question")
+        for one in waiting:
+            if one.state == "pending":
+                raise rules.refuse("question_open", interrupt_id=one.interrupt_id)
+
+    def _pending_of(self, kind: str, interrupt_id: str) -> Interrupt:
+        interrupt = self.pending(interrupt_id)
+        if interrupt.kind != kind:
+            raise rules.refuse("wrong_kind", interrupt_id=interrupt_id, kind=interrupt.kind)
         return interrupt
 
     def pending(self, interrupt_id: str) -> Interrupt:
@@ -359,7 +378,7 @@ class Interrupts:
 
     def check_extension(self, rpc: ExtendDeadline) -> None:
         """Refuse a moment that is past, takes time from others, or would keep it open for ever."""
-        interrupt = self.pending(rpc.interrupt_id)
+        interrupt = self._pending_of("approval", rpc.interrupt_id)
         until, now = datetime.fromisoformat(rpc.until), workflow.now()
         latest = now + timedelta(seconds=rules.longest_wait(interrupt.policy))
         if until <= now:
@@ -382,15 +401,6 @@ class Interrupts:
         closed = [key for key, interrupt in self._all.items() if interrupt.state != "pending"]
         for key in closed[: max(0, len(self._all) - self.KEPT)]:
             del self._all[key]
-
-
-def _voice(rpc: ResolveInterrupt) -> int:
-    return (rpc.on_behalf_of or rpc.actor).id
-
-
-def approved_call(interrupt: Interrupt) -> ToolCallPlan:
-    """The call as it was approved, edited arguments included."""
-    return replace(interrupt.call, args_hash=interrupt.args_hash)
 
 
 def _reminders(policy: ApprovalPolicy, deadline: datetime) -> list[datetime]:

@@ -6,6 +6,7 @@ The words are said once, here: the model and people read the same.
 from __future__ import annotations
 
 import json
+from datetime import datetime
 from enum import StrEnum
 
 from temporalio.exceptions import (
@@ -126,8 +127,48 @@ def undecided(tool: str, state: str, by: str, reason: str) -> tuple[str, str]:
     return state, expired_words(tool)
 
 
+#: Built-in tools do nothing but wait, so "it did not run" would say the wrong thing of them.
+_WAIT_CANCELED = {
+    "ask_user": "The turn was canceled before anybody answered.",
+    "wait_until": "The turn was canceled before the wait was over.",
+    "wait_for": "The turn was canceled before the wait was over.",
+}
+
+
 def canceled_words(tool: str) -> str:
-    return f"The turn was canceled before {tool} ran. It did not run."
+    said = f"The turn was canceled before {tool} ran. It did not run."
+    return _WAIT_CANCELED.get(tool, said)
+
+
+def unanswered_words(reason: str) -> str:
+    return f"Nobody answered: {reason}" if reason else "Nobody answered before this was called off."
+
+
+def waited_words(until: datetime) -> str:
+    return f"Waited until {until.isoformat()}."
+
+
+def skipped_words(by: str, waited: float) -> str:
+    return f"{by} skipped the wait after {_seconds_words(waited)}."
+
+
+def _seconds_words(seconds: float) -> str:
+    """A span in its one or two largest units: 45 s, 5 min 2 s, 3 h 20 min, 4 d 2 h."""
+    left, parts = round(seconds), []
+    for size, name in ((86400, "d"), (3600, "h"), (60, "min"), (1, "s")):
+        if left >= size:
+            parts.append(f"{left // size} {name}")
+            left %= size
+    return " ".join(parts[:2]) or "less than a second"
+
+
+def phase_of(approvals: int, questions: int, acting: int, timers: int) -> str:
+    """The phase while calls are open: what needs a person most comes first, a timer last."""
+    if approvals:
+        return "waiting_approval"
+    if questions:
+        return "waiting_answer"
+    return "waiting_timer" if timers and not acting else "acting"
 
 
 def session_ended_words(tool: str) -> str:

@@ -17,6 +17,7 @@ with workflow.unsafe.imports_passed_through():
     from sessions_app.flow.recorder import FactLog, StepLog
     from sessions_app.flow.state import SessionInput, StepContext, ToolCallPlan
     from sessions_app.flow.terms import UserMessage
+    from sessions_app.flow.timers import Timers
 
 ONE_ATTEMPT = RetryPolicy(maximum_attempts=1)
 
@@ -42,6 +43,9 @@ class Scope:
         self.interrupts = interrupts
         self.set_phase = set_phase
         self.steered = steered
+        self.timers = Timers(facts)
+        #: How many tools run now.
+        self.acting = 0
         self.canceled = False
         self._running: set[asyncio.Task[Any]] = set()
 
@@ -74,6 +78,11 @@ class Scope:
                 MessageTakenIn("message_taken_in", message.message_id, self.number, step.step_id)
             )
         self.steered.clear()
+
+    def show_phase(self) -> None:
+        """Tell the phase anew, by what the turn's calls are at."""
+        approvals, asked = self.interrupts.open_of("approval"), self.interrupts.open_of("question")
+        self.set_phase(rules.phase_of(approvals, asked, self.acting, self.timers.open))
 
     def new(
         self,

@@ -25,6 +25,7 @@ with workflow.unsafe.imports_passed_through():
     from sessions_app.flow.rpcs.interrupts import InterruptRpcs
     from sessions_app.flow.rpcs.queue import QueueRpcs
     from sessions_app.flow.rpcs.settings import SettingsRpcs
+    from sessions_app.flow.rpcs.waits import WaitRpcs
     from sessions_app.flow.scope import Scope
     from sessions_app.flow.state import CarriedState, SessionInput, Stop
     from sessions_app.flow.terms import Actor
@@ -32,7 +33,7 @@ with workflow.unsafe.imports_passed_through():
 
 
 @workflow.defn(name="Session")
-class SessionFlow(QueueRpcs, InterruptRpcs, EndingRpcs, SettingsRpcs):
+class SessionFlow(QueueRpcs, InterruptRpcs, WaitRpcs, EndingRpcs, SettingsRpcs):
     @workflow.init
     def __init__(self, given: SessionInput) -> None:
         super().__init__(given)

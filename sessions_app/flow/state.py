@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from sessions_app.flow.fact import Fact
-from sessions_app.flow.terms import Actor, ApprovalPolicy, UserMessage
+from sessions_app.flow.terms import Actor, ApprovalPolicy, Question, UserMessage
 
 
 @dataclass(frozen=True)
@@ -130,6 +130,26 @@ class ResolveInterrupt:
 
 
 @dataclass(frozen=True)
+class AnswerQuestion:
+    """Answer all questions of an interrupt at once, in their order."""
+
+    request_id: str
+    interrupt_id: str
+    revision: int
+    answers: list[list[str]]
+    actor: Actor
+
+
+@dataclass(frozen=True)
+class SkipWait:
+    """Go on now instead of when the timer of this Step fires."""
+
+    request_id: str
+    step_id: str
+    actor: Actor
+
+
+@dataclass(frozen=True)
 class HoldInterrupt:
     """Keep an interrupt to oneself for some seconds; with `take_over`, from whoever holds it."""
 
@@ -194,6 +214,7 @@ class ToolCallPlan:
     """A call as the model asked for it, judged by the tool's policy. Its arguments stay in its row.
 
     `pool` "" is the session's own; a time or a number of 0 is as the session's limits say.
+    `questions` or `until` (a moment) are set for a built-in tool that waits in the Flow itself.
     """
 
     call_id: str
@@ -208,6 +229,8 @@ class ToolCallPlan:
     backoff: float = 0
     schedule_to_start: float = 0
     heartbeat: float = 0
+    questions: list[Question] = field(default_factory=list)
+    until: str = ""
 
 
 @dataclass(frozen=True)

@@ -24,6 +24,16 @@ class UserMessage:
 
 
 @dataclass(frozen=True)
+class Question:
+    """One thing that an agent asks a person. Without ``choices`` it is answered in one's own words."""
+
+    question: str
+    choices: list[str] = field(default_factory=list)
+    multiple: bool = False
+    free_text: bool = False
+
+
+@dataclass(frozen=True)
 class EscalationStep:
     """Who is asked next when nobody answered, and for how many more seconds."""
 

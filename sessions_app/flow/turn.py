@@ -13,6 +13,7 @@ with workflow.unsafe.imports_passed_through():
     from sessions_app.flow.rules import Reach
     from sessions_app.flow.scope import ONE_ATTEMPT, Scope
     from sessions_app.flow.state import RUN_MODEL, RunModelInput, RunModelResult
+    from sessions_app.flow.timers import Timers
 
 
 class Turn:
@@ -29,6 +30,10 @@ class Turn:
     @property
     def canceled(self) -> bool:
         return self._scope.canceled
+
+    @property
+    def timers(self) -> Timers:
+        return self._scope.timers
 
     def cancel(self) -> None:
         self._scope.cancel()

@@ -64,11 +64,11 @@ def _connection(drawing: _Drawing, agent: Agent, connection: Connection) -> list
     calls = []
     for number, (label, policy) in enumerate(_policies(agent, name)):
         above = source
-        if policy.needs_approval:
+        if policy.needs_approval and policy.enabled:
             within = f"approval within {duration_words(policy.deadline)}"
             gate = f"gate-{name}-{number}"
             above = drawing.node(gate, policy.permission, within, after=source, state="act")
-        effect = EFFECTS[policy.effect]
+        effect = EFFECTS[policy.effect] if policy.enabled else "switched off"
         calls.append(drawing.node(f"tool-{name}-{number}", label, effect, after=above))
     return calls
 

@@ -171,6 +171,9 @@ class ToolPolicy(models.Model):
         max_length=160,
         help_text="A tool's full name, like shop__issue_refund, or a pattern, like shop__*.",
     )
+    enabled = models.BooleanField(
+        default=True, help_text="Whether agents are offered it; one that is off is never called."
+    )
     effect = models.CharField(max_length=12, choices=Effect.choices, default=Effect.WRITE)
     needs_approval = models.BooleanField(default=True)
     permission = models.CharField(

@@ -165,6 +165,9 @@ def begin(given: CallToolInput, tool_changed: bool = False) -> Begun | ToolCallR
         if not agent.enabled and not call.begun_attempt:
             words = f"The agent {agent.name} is disabled. {rules.DID_NOT_RUN}"
             return _ended(session, step, call, ToolCallResult("failed", words, ran=False), "")
+        if not agent.policy_for(plan.tool).enabled and not call.begun_attempt:
+            words = f"{plan.tool} was switched off. {rules.DID_NOT_RUN}"
+            return _ended(session, step, call, ToolCallResult("failed", words, ran=False), "")
         if tool_changed and not call.begun_attempt:
             # Of a call that was made for another tool, nobody is to be asked again.
             void = f"{plan.tool} was changed by its server since this was asked."

@@ -38,6 +38,7 @@ from sessions_app.steps import reports, sources
 from sessions_app.steps.heartbeat import heartbeats
 from sessions_app.stream.append import append
 from sessions_app.text import keepable
+from sessions_app.tools import builtin
 from sessions_app.tools.mcp import (
     ConnectionSpec,
     ToolCallError,
@@ -91,7 +92,7 @@ class RunModel:
                 return begun
             try:
                 call = await in_database(gather)(given, begun)
-                tools = await self._tools(call.connections)
+                tools = await self._tools(begun.agent, call.connections)
                 reply = await stream_response(
                     build_model(call.spec),
                     call.messages,
@@ -109,9 +110,12 @@ class RunModel:
             judged = await asyncio.to_thread(judge_all, reply, tools)
             return await in_database(complete)(given, begun, reply, tools, judged)
 
-    async def _tools(self, connections: list[ConnectionSpec]) -> list[ToolDef]:
+    async def _tools(self, agent: Agent, connections: list[ConnectionSpec]) -> list[ToolDef]:
+        """What the model is offered: a tool whose policy is switched off is as good as not there."""
         lists = await asyncio.gather(*(self._pool.known_tools(spec) for spec in connections))
-        return [tool for tools in lists for tool in tools]
+        found = [tool for tools in lists for tool in tools]
+        enabled = [tool for tool in found if agent.policy_for(tool.name).enabled]
+        return enabled + builtin.offered(agent)
 
 
 def begin(given: RunModelInput) -> Begun | RunModelResult:
@@ -314,21 +318,24 @@ def _request(
 ) -> ToolCallPlan:
     """The row and the plan of one call that the model asks for."""
     args, error = judged
+    now = timezone.now()
     policy = agent.policy_for(call.tool)
+    built_in = call.tool in builtin.TOOLS
     text = (
         arguments.as_text(args) if args is not None else keepable(call.args_json[:ARGUMENT_BYTES])
     )
     plan = ToolCallPlan(
         call_id=keepable(call.call_id)[:160],
         tool=keepable(call.tool)[:200],
-        effect=policy.effect,  # type: ignore[arg-type]
+        # A built-in tool does nothing to the world, whatever a pattern like * says.
+        effect="read" if built_in else policy.effect,  # type: ignore[arg-type]
         args_hash=arguments.hash_of(args) if args is not None else "",
         error=error,
-        approval=None if error else sources.approval_policy(agent, call.tool),
+        approval=None if error or built_in else sources.approval_policy(agent, call.tool),
         pool=policy.pool,
         **tool_times(policy),
+        **({} if error or args is None else builtin.waits(call.tool, args, now)),
     )
-    now = timezone.now()
     ToolCall.objects.create(
         session=session,
         call_id=plan.call_id,
@@ -392,6 +399,10 @@ def _judged(call: RequestedCall, tool: ToolDef | None) -> Judged:
     errors = validate_args(tool.schema, args)
     if errors:
         return args, "The arguments do not fit the tool. It did not run. " + "; ".join(errors)
+    try:
+        builtin.waits(tool.name, args, timezone.now())
+    except ValueError as error:
+        return args, f"The arguments do not fit the tool. It did not run. {error}"
     return args, ""
 
 

@@ -7,7 +7,7 @@ from urllib.parse import parse_qs
 
 from channels.db import database_sync_to_async
 
-from approvals_app.rules import permission_keys, tied_to
+from approvals_app.rules import counted_keys, tied_to
 from sessions_app.stream.closing import BAD_MESSAGE, NOT_FOUND, Closed
 from sessions_app.stream.feed import Reader
 from sessions_app.stream.read import EventsGone, Item, gaps, items_after, position
@@ -133,7 +133,7 @@ class ApprovalsSocket(Socket):
         await database_sync_to_async(self._read_keys)()
 
     def _read_keys(self) -> None:
-        self.keys = permission_keys(self.user)
+        self.keys = counted_keys(self.user)
         self.tied = frozenset(tied_to(self.user))
 
     async def serve(self) -> None:

@@ -102,6 +102,7 @@ def inline(policy):
         "id": policy.pk,
         "agent": policy.agent_id,
         "pattern": policy.pattern,
+        "enabled": "on",
         "effect": policy.effect,
         "needs_approval": "on",
         "permission": policy.permission,

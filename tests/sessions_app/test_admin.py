@@ -258,6 +258,7 @@ def one_policy(policy):
         "tools-0-id": policy.pk or "",
         f"tools-0-{owner}": policy.agent_id or policy.connection_id,
         "tools-0-pattern": policy.pattern,
+        "tools-0-enabled": "on",
         "tools-0-effect": "write",
         "tools-0-permission": "tools.approve",
         "tools-0-risk": "low",

@@ -30,6 +30,7 @@ class QueueRpcs(SessionState):
     def check_send_message(self, rpc: SendMessage) -> None:
         if self._is_new(rpc, "queue"):
             self._check_taking_messages()
+            self._interrupts.check_no_question()
             self._check_text(rpc.text, self._waiting())
 
     async def _send(self, rpc: SendMessage) -> tuple[str, str]:
