@@ -61,6 +61,7 @@ class AgentAdmin(RevisionAdmin):
         (
             "How long and how often a model call is tried",
             {
+                "classes": ["collapse"],
                 "fields": [
                     ("model_timeout", "model_schedule_to_start"),
                     ("model_attempts", "model_backoff"),

@@ -66,11 +66,12 @@ class ToolPolicyInline(admin.StackedInline):
         (
             "How long, how often, and where it runs",
             {
+                "classes": ["collapse"],
                 "fields": [
                     ("timeout", "schedule_to_start"),
                     ("attempts", "backoff"),
                     ("heartbeat", "pool"),
-                ]
+                ],
             },
         ),
     ]

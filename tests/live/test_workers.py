@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from sessions_app.models import Session
+from sessions_app.models import Session, WorkerPresence
 from tests.live.conftest import Live, WorkerProcess, until
 
 REFUND = {"order_id": "A-1042", "amount": 20, "currency": "EUR", "reason": "late"}
@@ -39,6 +39,13 @@ def test_a_call_that_no_worker_takes_did_not_run_whatever_its_effect(live: Live)
         assert "It did not run and is safe to call again" in call.words
         assert call.begun_attempt == 0
     assert live.ledger("lookups") == live.ledger("refunds") == []
+
+
+@pytest.mark.usefixtures("standing_worker")
+def test_a_worker_says_that_it_is_there_with_its_slots(live: Live) -> None:
+    row = until(WorkerPresence.objects.filter(pool="standing").first, "the worker's row")
+    assert row.fresh
+    assert (row.model_slots, row.tool_slots, row.stopping) == (50, 50, False)
 
 
 @pytest.mark.usefixtures("standing_worker")
