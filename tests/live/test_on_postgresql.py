@@ -14,6 +14,8 @@ RACES = [
     "tests/live/test_decisions.py::test_with_the_engine_away_the_decision_is_kept",
     "tests/live/test_targeting.py::test_where_decision_and_deadline_meet_there_is_one_outcome_and_all_agree",
     "tests/live/test_targeting.py::test_several_sweepers_deliver_a_kept_decision_once",
+    "tests/live/test_approvals_rest.py::test_people_and_tokens_at_once_make_one_outcome_and_each_is_told_who",
+    "tests/live/test_approvals_engine.py::test_an_engine_that_is_killed_right_after_it_took_a_decision_has_it_when_it_is_back",
     "tests/live/test_approvals_votes.py::test_many_people_and_requests_at_once_make_one_outcome_of_two_votes",
 ]
 
