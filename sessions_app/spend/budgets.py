@@ -38,7 +38,7 @@ class Budgets:
 
     def admit(self, call: ModelCallAsked) -> Admitted | Refused:
         now = timezone.now()
-        with transaction.atomic():
+        with transaction.atomic(savepoint=False):
             budgets = _locked(call)
             free = call.estimate is not None and call.estimate == 0
             if not budgets or free:
@@ -56,7 +56,7 @@ class Budgets:
 
     def settle(self, reservation: Reservation, cost: Decimal | None) -> None:
         call = reservation.call
-        with transaction.atomic():
+        with transaction.atomic(savepoint=False):
             if reservation.kept:
                 _locked(call)
                 if cost is None:
