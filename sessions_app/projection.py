@@ -72,6 +72,7 @@ def apply(session: Session, facts: Sequence[fact.Fact]) -> None:
         at = datetime.fromisoformat(told.at)
         HANDLERS[type(told.body)](session, told.body, at)
         session.last_fact = told.n
+        session.stuck = ""
         session.updated_at = timezone.now()
 
 
@@ -163,6 +164,7 @@ def close(session: Session, status: str, reason: str, by: str, at: datetime) -> 
     session.phase = Session.Phase.IDLE
     session.closed_at = at
     session.close_reason = reason
+    session.stuck = ""
     for interrupt in session.interrupts.filter(state=Interrupt.State.PENDING):
         close_interrupt(session, interrupt, "canceled", None, "The session ended.", at)
     for row in session.steps.filter(status__in=["planned", "scheduled", "active", "waiting"]):
@@ -180,6 +182,15 @@ def close(session: Session, status: str, reason: str, by: str, at: datetime) -> 
         {"status": status, "reason": reason, "by": by, "session": standing(session)},
         at,
     )
+
+
+def tell_stuck(session: Session, why: str, at: datetime) -> None:
+    """No worker can go on with the session, or "" for one can; a closed one is never stuck."""
+    if not session.open or session.stuck == why:
+        return
+    session.stuck, session.updated_at = why, at
+    if why:
+        append(session, "session.stuck", {"reason": why, "session": standing(session)}, at)
 
 
 def _left_open(call: ToolCall) -> tuple[str, str]:

@@ -1,6 +1,7 @@
 """Brings a session's row in line with an engine that knows better.
 
-A Flow that is terminated from outside, times out, or is lost with the engine's data tells nothing.
+A Flow that is terminated from outside, times out, or is lost with the engine's data tells nothing;
+nor does one that no worker can replay.
 """
 
 from contextlib import suppress
@@ -22,13 +23,27 @@ CLOSED_AS = {
 }
 LOST = "The engine does not know this session any more."
 BATCH = 20
+WORDS_KEPT = 1000
 
 
 def reconcile(session_id: str) -> None:
-    """Close the row if the engine has closed its Flow. Raises EngineUnavailable, SessionNotFound."""
-    status = async_to_sync(SessionEngine().snapshot)(session_id).status
-    if status in CLOSED_AS:
-        close(session_id, *CLOSED_AS[status])
+    """Close the row if the engine has closed its Flow, and say so if no worker can go on with it.
+
+    Raises EngineUnavailable, SessionNotFound.
+    """
+    found = async_to_sync(SessionEngine().snapshot)(session_id)
+    if found.status in CLOSED_AS:
+        close(session_id, *CLOSED_AS[found.status])
+        return
+    tries_again = found.task_attempt > 1
+    why = async_to_sync(SessionEngine().why_stuck)(session_id) if tries_again else ""
+    if Session.objects.filter(pk=session_id).exclude(stuck=why[:WORDS_KEPT]).exists():
+        _tell_stuck(session_id, why)
+
+
+def _tell_stuck(session_id: str, why: str) -> None:
+    with projection.locked(session_id) as session:
+        projection.tell_stuck(session, why[:WORDS_KEPT], timezone.now())
 
 
 def close(session_id: str, status: str, reason: str, by: str = "") -> None:

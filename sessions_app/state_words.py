@@ -61,6 +61,8 @@ PEOPLE_STEPS = {"AwaitToolApproval", "AwaitAnswer", "AwaitSpend"}
 
 def session_words(session: Any) -> StateWords:
     """A running session is told by its phase, an ended one by its status."""
+    if session.status == "running" and session.stuck:
+        return StateWords("bad", "Stuck")
     table, key = (
         (PHASE, session.phase) if session.status == "running" else (SESSION, session.status)
     )

@@ -14,6 +14,9 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from django.conf import settings
+from temporalio.api.common.v1 import WorkflowExecution
+from temporalio.api.enums.v1 import WorkflowTaskFailedCause
+from temporalio.api.workflowservice.v1 import GetWorkflowExecutionHistoryReverseRequest
 from temporalio.client import (
     Client,
     WorkflowHandle,
@@ -32,6 +35,7 @@ from sessions_app.flow import state
 from sessions_app.flow.queues import flow_queue
 
 FLOW = "Session"
+UNHANDLED_COMMAND = WorkflowTaskFailedCause.WORKFLOW_TASK_FAILED_CAUSE_UNHANDLED_COMMAND
 LOCK_RETRY_LIMIT = 2.0
 ANSWER_LIMIT = 15.0
 AWAY = (RPCStatusCode.UNAVAILABLE, RPCStatusCode.DEADLINE_EXCEEDED, RPCStatusCode.CANCELLED)
@@ -49,12 +53,16 @@ async def connect(address: str, lazy: bool = False) -> Client:
 
 @dataclass(frozen=True)
 class EngineSnapshot:
-    """How the engine itself sees a session. `status` is the engine's word, in lower case."""
+    """How the engine itself sees a session. `status` is the engine's word, in lower case.
+
+    `task_attempt`: how often workers have tried to go on with it, 0 while there is nothing to do.
+    """
 
     status: str
     run_id: str
     pool: str
     history_events: int
+    task_attempt: int
     started_at: datetime
     closed_at: datetime | None
 
@@ -186,6 +194,7 @@ class SessionEngine:
                 run_id=found.run_id,
                 pool=found.task_queue.removeprefix("dexweb-"),
                 history_events=found.history_length,
+                task_attempt=found.raw_description.pending_workflow_task.attempt,
                 started_at=found.start_time,
                 closed_at=found.close_time,
             )
@@ -197,6 +206,26 @@ class SessionEngine:
                 return await backlog.of_pools(await self.client(), pools)
             except RPCError as error:
                 raise errors.EngineUnavailable() from error
+
+    async def why_stuck(self, session_id: str) -> str:
+        """What the worker said that could not go on with a session; "" if it went on, or just ended."""
+        async with self._reachable():
+            client = await self.client()
+            page = await client.workflow_service.get_workflow_execution_history_reverse(
+                GetWorkflowExecutionHistoryReverseRequest(
+                    namespace=client.namespace,
+                    execution=WorkflowExecution(workflow_id=session_id),
+                    maximum_page_size=20,
+                )
+            )
+            for event in page.history.events:
+                if event.HasField("workflow_task_completed_event_attributes"):
+                    break
+                told = event.workflow_task_failed_event_attributes
+                # This one only says that news came while the worker was at it.
+                if told.HasField("failure") and told.cause != UNHANDLED_COMMAND:
+                    return str(await client.data_converter.decode_failure(told.failure))
+            return ""
 
     async def healthy(self) -> bool:
         """Whether the engine answers, within two seconds."""

@@ -92,6 +92,7 @@ class SessionSerializer(serializers.ModelSerializer[Session]):
             "updated_at",
             "closed_at",
             "close_reason",
+            "stuck",
         ]
         read_only_fields = fields
 

@@ -83,6 +83,9 @@ class Session(models.Model):
     updated_at = models.DateTimeField()
     closed_at = models.DateTimeField(null=True, blank=True)
     close_reason = models.TextField(blank=True)
+    stuck = models.TextField(
+        blank=True, db_default="", default="", help_text="Why no worker can go on, while it is so"
+    )
 
     objects = SessionQuerySet.as_manager()
 
