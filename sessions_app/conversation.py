@@ -25,6 +25,7 @@ SPOKEN_SHOWN_BEFORE = 3
 
 ASKING = frozenset({"AwaitToolApproval", "AwaitAnswer"})
 ENDED = frozenset({"completed", "failed", "canceled"})
+WAITING = frozenset({"queued", "steered"})
 
 
 class StepRow(Protocol):
@@ -67,6 +68,8 @@ class MessageRow(Protocol):
     author_name: str
     state: str
     turn: int | None
+    before_step: str
+    edited_by_name: str
     created_at: datetime
 
 
@@ -80,13 +83,15 @@ class TurnRow(Protocol):
 
 @dataclass(frozen=True)
 class Said:
-    """A person's message. `cut`: there is more of it."""
+    """A person's message. `cut`: there is more of it; `steered`: into a turn that runs already."""
 
     message_id: str
     author: str
     text: str
     at: datetime
     cut: bool = False
+    steered: bool = False
+    edited_by: str = ""
     kind: str = "said"
 
 
@@ -170,24 +175,38 @@ def build(rows: Rows, *, whole: bool = False) -> list[TurnItems]:
             _spoken(step, calls[step.step_id], by_call, rows.partial, budget)
             for step in reversed(shown)
         ]
-        messages = [_said(message, budget) for message in said[turn.number]]
         built.append(
             TurnItems(
                 number=turn.number,
                 state=turn.state,
                 note=_note(turn, {item.error for item in spoken}),
                 started_at=turn.started_at,
-                items=(*messages, *reversed(spoken)),
+                items=_interleaved(said[turn.number], spoken[::-1], budget),
                 hidden=len(models) - len(shown),
             )
         )
     return built[::-1]
 
 
+def _interleaved(
+    messages: Sequence[MessageRow], spoken: Sequence[Spoken], budget: _Budget
+) -> tuple[Said | Spoken, ...]:
+    """What opened the turn, then each model call after what was steered in before it."""
+    shown = {item.step_id for item in spoken}
+    steered = _grouped(messages, lambda message: message.before_step)
+    items: list[Said | Spoken] = [
+        _said(message, budget) for message in messages if message.before_step not in shown
+    ]
+    for item in spoken:
+        items += [_said(message, budget) for message in steered[item.step_id]]
+        items.append(item)
+    return tuple(items)
+
+
 def queue(messages: Iterable[MessageRow]) -> list[Said]:
     """The messages that no turn has taken in yet."""
     budget = _Budget()
-    return [_said(message, budget) for message in messages if message.state == "queued"]
+    return [_said(message, budget) for message in messages if message.state in WAITING]
 
 
 def args_words(text: str) -> str:
@@ -284,7 +303,15 @@ def _telling(steps: Sequence[StepRow]) -> StepRow | None:
 def _said(message: MessageRow, budget: _Budget) -> Said:
     text, cut = budget.cut(message.text)
     author = message.author_name or "Somebody"
-    return Said(message.message_id, author, text, message.created_at, cut)
+    return Said(
+        message.message_id,
+        author,
+        text,
+        message.created_at,
+        cut,
+        steered=bool(message.before_step) or message.state == "steered",
+        edited_by=message.edited_by_name,
+    )
 
 
 def _note(turn: TurnRow, told: set[str]) -> str:

@@ -4,8 +4,10 @@ A patch is a JSON object of ``model``, ``instructions`` and ``settings`` (an obj
 takes a value back to the agent's. Names are the agent's own.
 """
 
+import json
 from typing import Any
 
+from dexweb.engine.errors import InvalidSettings
 from sessions_app.agent_rules import model_errors, settings_errors
 from sessions_app.models import Agent
 
@@ -34,6 +36,34 @@ def effective(agent: Agent, changes: dict[str, Any]) -> dict[str, Any]:
         "instructions": changes.get("instructions", agent.instructions),
         "settings": {**agent.settings, **changes.get("settings", {})},
     }
+
+
+def patch_from_form(
+    agent: Agent, changes: dict[str, Any], *, model: str, instructions: str, settings: str
+) -> dict[str, Any]:
+    """The patch that makes these, as a person typed them, the next turn's. Raises InvalidSettings."""
+    try:
+        wanted = json.loads(settings or "{}")
+    except ValueError as error:
+        raise InvalidSettings(errors=[f"settings: this is no JSON: {error}."]) from error
+    if not isinstance(wanted, dict):
+        raise InvalidSettings(errors=["settings: write names and values, like {}."])
+    left_out = sorted(set(agent.settings) - set(wanted))
+    if left_out:
+        words = "the agent sets this, and a session can only give it another value."
+        raise InvalidSettings(errors=[f"settings.{name}: {words}" for name in left_out])
+    patch: dict[str, Any] = {}
+    for name, value in (("model", model.strip()), ("instructions", instructions)):
+        own = getattr(agent, name)
+        if value != changes.get(name, own):
+            patch[name] = None if value == own else value
+    before = changes.get("settings", {})
+    after = {name: value for name, value in wanted.items() if agent.settings.get(name) != value}
+    if after != before:
+        patch["settings"] = {**dict.fromkeys(before), **after}
+    if not patch:
+        raise InvalidSettings(errors=["Nothing is different; change something first."])
+    return patch
 
 
 def patch_errors(agent: Agent, changes: dict[str, Any], patch: Any) -> list[str]:

@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from sessions_app.views import agents, detail, listing, new, spend, workers
+from sessions_app.views import agents, detail, listing, new, queue, spend, workers
 
 urlpatterns = [
     path("sessions/", listing.session_list, name="session-list"),
@@ -21,6 +21,22 @@ urlpatterns = [
         name="session-step-raw",
     ),
     path("sessions/<slug:session_id>/messages/", detail.send_message, name="session-message"),
+    path(
+        "sessions/<slug:session_id>/queue/<str:message_id>/edit/",
+        queue.edit_message,
+        name="session-edit-message",
+    ),
+    path(
+        "sessions/<slug:session_id>/queue/<str:message_id>/withdraw/",
+        queue.withdraw_message,
+        name="session-withdraw",
+    ),
+    path(
+        "sessions/<slug:session_id>/queue/<str:message_id>/steer/",
+        queue.steer_message,
+        name="session-steer",
+    ),
+    path("sessions/<slug:session_id>/settings/", queue.update_settings, name="session-settings"),
     path("sessions/<slug:session_id>/cancel-turn/", detail.cancel_turn, name="session-cancel-turn"),
     path("sessions/<slug:session_id>/stop/", detail.stop, name="session-stop"),
     path("workers/", workers.worker_list, name="worker-list"),

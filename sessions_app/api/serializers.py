@@ -8,8 +8,9 @@ from rest_framework import serializers
 
 from sessions_app.api.renderers import RawJSON
 from sessions_app.flow.state import Limits
-from sessions_app.models import Agent, AgentEvent, Message, Session, Step, ToolCall
+from sessions_app.models import AgentEvent, Message, Session, Step, ToolCall
 from sessions_app.models.spend import CURRENCY
+from sessions_app.session_settings import effective
 from sessions_app.spend.summary import limit_of
 
 # A list shows the beginning of a long text; the Step itself shows all of it.
@@ -240,10 +241,11 @@ class StepDetailSerializer(StepSerializer):
 class MessageSerializer(serializers.ModelSerializer[Message]):
     id = serializers.CharField(source="message_id", read_only=True)
     author = serializers.CharField(source="author_name", read_only=True)
+    edited_by = serializers.CharField(source="edited_by_name", read_only=True)
 
     class Meta:
         model = Message
-        fields = ["id", "text", "author", "state", "turn", "created_at"]
+        fields = ["id", "text", "author", "edited_by", "state", "turn", "before_step", "created_at"]
         read_only_fields = fields
 
 
@@ -281,13 +283,6 @@ class StartSessionSerializer(StrictSerializer):
         plain = serializers.CharField(max_length=63)
         return {plain.run_validation(name): text for name, text in labels.items()}
 
-    def validate_settings(self, settings: dict[str, Any]) -> dict[str, Any]:
-        if settings:
-            raise serializers.ValidationError(
-                "A session takes its settings from its agent; change them there. Leave this empty."
-            )
-        return settings
-
 
 class SendMessageSerializer(StrictSerializer):
     text = serializers.CharField(trim_whitespace=False, allow_blank=True)
@@ -314,13 +309,36 @@ class RpcAnswerSerializer(serializers.Serializer[Any]):
     state = serializers.CharField(allow_blank=True)
 
 
-class SessionSettingsSerializer(serializers.ModelSerializer[Agent]):
-    agent = serializers.CharField(source="name", read_only=True)
+class UpdateSettingsSerializer(StrictSerializer):
+    revision = serializers.IntegerField(min_value=0)
+    # What is in it is the action's to judge, in the words that every surface has.
+    patch = serializers.DictField()
 
-    class Meta:
-        model = Agent
-        fields = ["agent", "revision", "model", "pool", "instructions", "settings"]
-        read_only_fields = fields
+
+class NothingSerializer(StrictSerializer):
+    """A request without a body."""
+
+
+class SessionSettingsSerializer(serializers.Serializer[Session]):
+    """``changes`` is what differs from the agent; the others are what the next turn begins with."""
+
+    agent = serializers.CharField(source="agent.name")
+    agent_revision = serializers.IntegerField(source="agent.revision")
+    revision = serializers.IntegerField(source="settings_revision")
+    pool = serializers.CharField(source="agent.pool")
+    changes = serializers.DictField(source="settings")
+    model = serializers.SerializerMethodField()
+    instructions = serializers.SerializerMethodField()
+    settings = serializers.SerializerMethodField()
+
+    def get_model(self, session: Session) -> str:
+        return str(effective(session.agent, session.settings)["model"])
+
+    def get_instructions(self, session: Session) -> str:
+        return str(effective(session.agent, session.settings)["instructions"])
+
+    def get_settings(self, session: Session) -> dict[str, Any]:
+        return dict(effective(session.agent, session.settings)["settings"])
 
 
 class GraphPartSerializer(serializers.Serializer[Any]):

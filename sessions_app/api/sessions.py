@@ -13,7 +13,6 @@ from sessions_app.api import serializers
 from sessions_app.api.filters import filter_sessions
 from sessions_app.api.idempotency import once
 from sessions_app.api.permissions import OPERATE_SESSION, VIEW_SESSION
-from sessions_app.api.problems import Problem
 from sessions_app.api.schema import CONFLICTS, OPERATION, PROBLEMS
 from sessions_app.api.views import ApiView
 from sessions_app.models import Message, Session
@@ -75,6 +74,7 @@ class SessionList(SessionView):
             message=asked["message"],
             title=asked["title"],
             labels=asked["labels"],
+            settings=asked["settings"],
             request_id=request_id,
         )
         fresh = Session.objects.for_list().get(pk=session.pk)
@@ -145,10 +145,61 @@ class QueueList(SessionView):
         responses={200: serializers.MessageSerializer(many=True), **PROBLEMS},
     )
     def get(self, request: Request, session_id: str) -> Response:
-        """Messages that the agent has not taken yet, next first."""
-        return self.page(
-            Message.objects.filter(session=self.get_session(), state=Message.State.QUEUED)
+        """Messages that the agent has not taken yet, oldest first; some may be steered in already."""
+        waiting = (Message.State.QUEUED, Message.State.STEERED)
+        return self.page(Message.objects.filter(session=self.get_session(), state__in=waiting))
+
+
+class QueuedMessage(OperationView):
+    """One message that waits; 404 ``message_not_found`` once the agent has taken it."""
+
+    serializer_class = serializers.SendMessageSerializer
+
+    @extend_schema(
+        operation_id="sessions_queue_edit",
+        responses={202: serializers.RpcAnswerSerializer, **PROBLEMS, **CONFLICTS},
+        **OPERATION,
+    )
+    def patch(self, request: Request, session_id: str, message_id: str) -> Response:
+        """Put another text in it."""
+        return self.run(request, session_id)
+
+    @extend_schema(
+        operation_id="sessions_queue_delete",
+        request=None,
+        responses={202: serializers.RpcAnswerSerializer, **PROBLEMS, **CONFLICTS},
+        **OPERATION,
+    )
+    def delete(self, request: Request, session_id: str, message_id: str) -> Response:
+        """Withdraw it."""
+        return once(self, self._delete)
+
+    def operate(self, session_id: str, asked: dict[str, Any], request_id: str) -> Any:
+        return actions.edit_queued(
+            self.request.user, session_id, self.kwargs["message_id"], asked["text"], request_id
         )
+
+    def _delete(self, request_id: str) -> Response:
+        answer = actions.delete_queued(
+            self.request.user, self.kwargs["session_id"], self.kwargs["message_id"], request_id
+        )
+        return Response(serializers.RpcAnswerSerializer(asdict(answer)).data, status=202)
+
+
+class Steer(OperationView):
+    serializer_class = serializers.NothingSerializer
+
+    @extend_schema(
+        operation_id="sessions_queue_steer",
+        responses={202: serializers.RpcAnswerSerializer, **PROBLEMS, **CONFLICTS},
+        **OPERATION,
+    )
+    def post(self, request: Request, session_id: str, message_id: str) -> Response:
+        """Have it read before the next model call; approvals of the turn are superseded by it."""
+        return self.run(request, session_id)
+
+    def operate(self, session_id: str, asked: dict[str, Any], request_id: str) -> Any:
+        return actions.steer(self.request.user, session_id, self.kwargs["message_id"], request_id)
 
 
 class CancelTurn(OperationView):
@@ -202,30 +253,28 @@ class Stop(OperationView):
         )
 
 
-class SessionSettings(SessionView):
-    serializer_class = serializers.SessionSettingsSerializer
-    writes = ()
+class SessionSettings(OperationView):
+    serializer_class = serializers.UpdateSettingsSerializer
 
     @extend_schema(
         operation_id="sessions_settings_retrieve",
         responses={200: serializers.SessionSettingsSerializer, **PROBLEMS},
     )
     def get(self, request: Request, session_id: str) -> Response:
-        """The agent's settings that the next turn begins with."""
-        return Response(self.get_serializer(self.get_session().agent).data)
+        """What the next turn begins with, and what of it this session changed."""
+        return Response(serializers.SessionSettingsSerializer(self.get_session()).data)
 
-    @extend_schema(exclude=True)
-    def put(self, request: Request, session_id: str) -> Response:
-        return self._read_only()
-
-    @extend_schema(exclude=True)
+    @extend_schema(
+        operation_id="sessions_settings_update",
+        responses={202: serializers.RpcAnswerSerializer, **PROBLEMS, **CONFLICTS},
+        **OPERATION,
+    )
     def patch(self, request: Request, session_id: str) -> Response:
-        return self._read_only()
+        """Change them from the next turn on. ``revision`` is the one you read; null takes a value
+        back to the agent's."""
+        return self.run(request, session_id)
 
-    def _read_only(self) -> Response:
-        raise Problem(
-            405,
-            "settings_read_only",
-            "Settings are read only here",
-            "A session takes its settings from its agent at each turn; change them there.",
+    def operate(self, session_id: str, asked: dict[str, Any], request_id: str) -> Any:
+        return actions.update_settings(
+            self.request.user, session_id, asked["patch"], asked["revision"], request_id
         )

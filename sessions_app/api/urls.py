@@ -30,6 +30,8 @@ urlpatterns = [
     *both(f"{_SESSION}/events", reading.EventList, "api-events"),
     *both(f"{_SESSION}/messages", sessions.MessageList, "api-messages"),
     *both(f"{_SESSION}/queue", sessions.QueueList, "api-queue"),
+    *both(f"{_SESSION}/queue/<str:message_id>", sessions.QueuedMessage, "api-queued"),
+    *both(f"{_SESSION}/queue/<str:message_id>/steer", sessions.Steer, "api-steer"),
     *both(f"{_SESSION}/graph", reading.Graph, "api-graph"),
     *both(f"{_SESSION}/snapshot", reading.Snapshot, "api-snapshot"),
     *both(f"{_SESSION}/stop", sessions.Stop, "api-stop"),

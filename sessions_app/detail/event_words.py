@@ -111,6 +111,10 @@ def _message(payload: Payload) -> str:
     return f"{author}: {text}" if author and text else author or text
 
 
+def _by(what: str, payload: Payload, name: str) -> str:
+    return _joined(f"{what} by {_person(payload.get('by'))}", payload, name)
+
+
 def _turn(payload: Payload) -> str:
     return _joined(f"turn {_text(payload, 'turn')}", payload, "reason")
 
@@ -147,6 +151,14 @@ _SAY: dict[str, Callable[[Payload], str]] = {
     "approval.expired": lambda payload: "nobody answered before the deadline",
     "approval.canceled": lambda payload: "no longer needed",
     "message": _message,
+    "message.edited": lambda payload: _by("edited", payload, "text"),
+    "message.deleted": lambda payload: _by("withdrawn", payload, ""),
+    "message.steered": lambda payload: _by("steered in", payload, ""),
+    "settings.changed": lambda payload: _by(
+        f"revision {_text(payload, 'revision')}: {', '.join(payload.get('patch') or {})}",
+        payload,
+        "",
+    ),
     "turn": _turn,
     "session": _session,
 }

@@ -7,6 +7,27 @@ from dataclasses import dataclass
 
 from sessions_app.flow.state import Limits
 from sessions_app.models import Session, Turn
+from sessions_app.session_settings import effective
+
+
+@dataclass(frozen=True)
+class NextSettings:
+    """What the next turn begins with; ``settings`` as JSON text."""
+
+    revision: int
+    model: str
+    instructions: str
+    settings: str
+
+
+def next_settings(session: Session) -> NextSettings:
+    found = effective(session.agent, session.settings)
+    return NextSettings(
+        session.settings_revision,
+        found["model"],
+        found["instructions"],
+        json.dumps(found["settings"], ensure_ascii=False, indent=2),
+    )
 
 
 @dataclass(frozen=True)

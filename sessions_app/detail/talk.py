@@ -8,7 +8,16 @@ from dataclasses import dataclass
 from django.db.models import Q
 from django.db.models.functions import Left
 
-from sessions_app.conversation import ENDED, TEXT_SHOWN, Rows, Said, TurnItems, build, queue
+from sessions_app.conversation import (
+    ENDED,
+    TEXT_SHOWN,
+    WAITING,
+    Rows,
+    Said,
+    TurnItems,
+    build,
+    queue,
+)
 from sessions_app.models import AgentEvent, Session, Step
 
 TURNS_SHOWN = 5
@@ -78,7 +87,7 @@ def _rows(session: Session, turns: list) -> Rows:
 
 
 def _queued(session: Session) -> list:
-    return list(session.messages.filter(state="queued").order_by("id")[:QUEUE_SHOWN])
+    return list(session.messages.filter(state__in=WAITING).order_by("id")[:QUEUE_SHOWN])
 
 
 def _partial(session: Session, steps: list[Step]) -> dict[str, str]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -11,6 +12,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.template.loader import render_to_string
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.functional import SimpleLazyObject
 from django.views.decorators.http import require_POST, require_safe
 from django_htmx.http import trigger_client_event
 
@@ -24,7 +26,7 @@ from sessions_app.detail import steps as step_panels
 from sessions_app.detail import talk, timeline, turns
 from sessions_app.detail.event_words import FAMILIES
 from sessions_app.detail.head import first_to_show, head_of
-from sessions_app.detail.state import state_of_session
+from sessions_app.detail.state import next_settings, state_of_session
 from sessions_app.models import Session
 
 TABS = {
@@ -45,7 +47,7 @@ operating = permission_required("sessions_app.operate_session", raise_exception=
 @reading
 def session_page(request: HttpRequest, session_id: str) -> HttpResponse:
     """The whole page; with `fragment` only what the open tab shows (main), or the composer."""
-    session = _session(session_id)
+    session = open_session(session_id)
     fragment = request.GET.get("fragment")
     if fragment == "main":
         return render(request, "sessions/_main.html", _main(request, session))
@@ -57,7 +59,7 @@ def session_page(request: HttpRequest, session_id: str) -> HttpResponse:
 @require_safe
 @reading
 def head(request: HttpRequest, session_id: str) -> HttpResponse:
-    session = _session(session_id)
+    session = open_session(session_id)
     return render(request, "sessions/_head.html", _base(request, session))
 
 
@@ -65,7 +67,7 @@ def head(request: HttpRequest, session_id: str) -> HttpResponse:
 @reading
 def graph(request: HttpRequest, session_id: str) -> HttpResponse:
     """`part=key` draws one part, `before=turn` lists earlier turns; else the newest is drawn."""
-    session = _session(session_id)
+    session = open_session(session_id)
     before = _number(request, "before")
     if before is not None:
         folded, earlier = turns.folded_before(session, before)
@@ -83,7 +85,7 @@ def graph(request: HttpRequest, session_id: str) -> HttpResponse:
 @reading
 def conversation(request: HttpRequest, session_id: str) -> HttpResponse:
     """`before=turn`: earlier turns; `since=turn`: that one and later; `turn=n`: all of one turn."""
-    session = _session(session_id)
+    session = open_session(session_id)
     since, whole = _number(request, "since"), _number(request, "turn")
     if whole is not None:
         shown = talk.whole(session, whole)
@@ -91,7 +93,12 @@ def conversation(request: HttpRequest, session_id: str) -> HttpResponse:
         shown = talk.since(session, since, whole="whole" in request.GET)
     else:
         shown = talk.latest(session, before=_number(request, "before"))
-    context = {"session": session, "talk": shown, "queue_shown": since is not None}
+    context = {
+        "session": session,
+        "talk": shown,
+        "queue_shown": since is not None,
+        "head": head_of(session, request.user, timezone.now()),
+    }
     return render(request, "sessions/_conversation.html", context)
 
 
@@ -99,7 +106,7 @@ def conversation(request: HttpRequest, session_id: str) -> HttpResponse:
 @reading
 def events(request: HttpRequest, session_id: str) -> HttpResponse:
     """`before`: older ones; `after`: newer; `type`: one family; `seq`: all of one event, raw."""
-    session = _session(session_id)
+    session = open_session(session_id)
     seq = _number(request, "seq")
     if seq is not None:
         return _download(event_pages.whole_json(session, seq), f"{session.id}-event-{seq}.json")
@@ -115,7 +122,7 @@ def events(request: HttpRequest, session_id: str) -> HttpResponse:
 @reading
 def step(request: HttpRequest, session_id: str, step_id: str) -> HttpResponse:
     """The panel at the side for one Step; for an approval, what is to be decided or was."""
-    session = _session(session_id)
+    session = open_session(session_id)
     base = _base(request, session)
     side = _side(request, session, step_id)
     if side["panel"] is None:
@@ -127,7 +134,7 @@ def step(request: HttpRequest, session_id: str, step_id: str) -> HttpResponse:
 @reading
 def step_raw(request: HttpRequest, session_id: str, step_id: str) -> HttpResponse:
     """One value of a Step in full: `what` is args, result, words, text, reasoning or response."""
-    session = _session(session_id)
+    session = open_session(session_id)
     what = request.GET.get("what", "")
     return _download(step_panels.raw(session, step_id, what), f"{step_id}-{what}.txt")
 
@@ -136,7 +143,7 @@ def step_raw(request: HttpRequest, session_id: str, step_id: str) -> HttpRespons
 @operating
 def send_message(request: HttpRequest, session_id: str) -> HttpResponse:
     text = request.POST.get("text", "")
-    return _act(
+    return act_on(
         request,
         session_id,
         lambda key: actions.send_message(request.user, session_id, text, key),
@@ -150,7 +157,7 @@ def send_message(request: HttpRequest, session_id: str) -> HttpResponse:
 @operating
 def cancel_turn(request: HttpRequest, session_id: str) -> HttpResponse:
     reason = request.POST.get("reason", "")
-    return _act(
+    return act_on(
         request,
         session_id,
         lambda key: actions.cancel_turn(request.user, session_id, reason, key),
@@ -166,7 +173,7 @@ def stop(request: HttpRequest, session_id: str) -> HttpResponse:
     kind, reason = request.POST.get("kind", ""), request.POST.get("reason", "")
     if kind not in STOP_KINDS:
         return HttpResponseBadRequest("Say how the session is to be stopped.")
-    return _act(
+    return act_on(
         request,
         session_id,
         lambda key: actions.stop(request.user, session_id, kind, reason, key),
@@ -176,16 +183,20 @@ def stop(request: HttpRequest, session_id: str) -> HttpResponse:
     )
 
 
-def _act(
+def act_on(
     request: HttpRequest,
     session_id: str,
     act: Callable[[str], Any],
     *,
     form: str,
     template: str,
-    typed: dict[str, str],
+    typed: dict[str, Any],
+    told: dict[str, Any] | None = None,
 ) -> HttpResponse:
-    """Do it, and answer with the form anew; a refusal keeps what was typed and the request's id."""
+    """Do it, and answer with the form anew; a refusal keeps what was ``typed`` and the request's id.
+
+    ``told`` is what the answer says besides when it was done.
+    """
     key = _request_id(request)
     try:
         act(key)
@@ -194,8 +205,8 @@ def _act(
         return _refused(request, session_id, template, filled, refusal)
     if not request.htmx:  # type: ignore[attr-defined]
         return redirect(f"{reverse('session', args=[session_id])}?tab=conversation")
-    session = _session(session_id)
-    answer = render(request, template, _base(request, session) | {"done": form})
+    session = open_session(session_id)
+    answer = render(request, template, _base(request, session) | {"done": form, **(told or {})})
     trigger_client_event(answer, TAKEN, {"form": form})
     return trigger_client_event(answer, "draft:taken", {"value": f"{form}:{session.id}"})
 
@@ -215,7 +226,7 @@ def _refused(
     filled: dict[str, Any],
     refusal: DexwebError,
 ) -> HttpResponse:
-    session = _session(session_id)
+    session = open_session(session_id)
     if request.htmx:  # type: ignore[attr-defined]
         return render_refusal(request, template, _base(request, session) | filled, refusal)
     return render_refusal(
@@ -237,6 +248,7 @@ def _base(request: HttpRequest, session: Session) -> dict[str, Any]:
         "tabs": TABS,
         "tab": tab if tab in TABS else "graph",
         "dialog": request.GET.get("dialog", ""),
+        "next": SimpleLazyObject(partial(next_settings, session)),
     }
 
 
@@ -278,7 +290,7 @@ def _receipts(request: HttpRequest, session: Session, panel: Any) -> list[Receip
     return receipts_of_call(session.pk, panel.call.call_id)
 
 
-def _session(session_id: str) -> Session:
+def open_session(session_id: str) -> Session:
     return get_object_or_404(Session.objects.select_related("agent", "started_by"), pk=session_id)
 
 

@@ -1,5 +1,5 @@
 // Fragments of a page that is being watched: fetched, compared by version, and put in place without
-// taking away what a person has there (focus, open details, scroll).
+// taking away what a person has there (focus, open details, half-typed text, scroll).
 
 /** Someone is signed out: the server answered with its sign-in page, or refused. */
 export class SignedOut extends Error {}
@@ -25,6 +25,10 @@ export function replace(old, next) {
   for (const open of old.querySelectorAll("details[id][open]")) {
     const twin = next.querySelector(`#${CSS.escape(open.id)}`);
     if (twin) twin.open = true;
+  }
+  for (const field of old.querySelectorAll("textarea[id]")) {
+    const twin = field.value !== field.defaultValue && next.querySelector(`#${CSS.escape(field.id)}`);
+    if (twin) twin.value = field.value;
   }
   old.replaceWith(next);
   window.htmx?.process(next);

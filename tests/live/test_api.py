@@ -103,3 +103,33 @@ def test_cancelling_without_a_turn_is_a_conflict(live: Live, standing_worker: No
     live.idle(Session.objects.get(pk=session_id))
     refused = post(client, f"sessions/{session_id}/cancel-turn", {})
     assert (refused.status_code, refused.json()["code"]) == (409, "no_turn")
+
+
+def test_waiting_messages_are_edited_steered_and_withdrawn_and_settings_changed_over_rest(
+    desk: Live,
+) -> None:
+    client = client_of(desk, "ann", "refunds.approve")
+    session = Session.objects.get(
+        pk=post(
+            client, "sessions/", {"agent": "desk", "message": "Order A-1042 came late."}
+        ).json()["id"]
+    )
+    desk.ask(session)
+    address = f"sessions/{session.pk}"
+    first, second = (
+        post(client, f"{address}/messages", {"text": text}).json()["id"] for text in ("One", "Two")
+    )
+    edited = client.patch(f"{BASE}/{address}/queue/{first}", {"text": "Uno"})
+    assert (edited.status_code, edited.json()["state"]) == (202, "edited")
+    assert client.delete(f"{BASE}/{address}/queue/{second}").json()["state"] == "deleted"
+    listed = client.get(f"{BASE}/{address}/queue").json()["results"]
+    assert [(one["text"], one["edited_by"]) for one in listed] == [("Uno", "ann")]
+    assert post(client, f"{address}/queue/{first}/steer", {}).json()["state"] == "steered"
+    desk.idle(session)
+    gone = client.delete(f"{BASE}/{address}/queue/{first}")
+    assert (gone.status_code, gone.json()["code"]) == (404, "message_not_found")
+    asked = {"revision": 0, "patch": {"instructions": "Be brief."}}
+    changed = client.patch(f"{BASE}/{address}/settings", asked)
+    assert (changed.status_code, changed.json()["state"]) == (202, "1")
+    stale = client.patch(f"{BASE}/{address}/settings", asked)
+    assert (stale.status_code, stale.json()["code"]) == (409, "stale_settings")

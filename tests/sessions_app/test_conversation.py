@@ -17,9 +17,16 @@ def turn(number=1, state="completed", detail=""):
     )
 
 
-def message(text, turn=1, state="consumed"):
+def message(text, turn=1, state="consumed", before_step=""):
     return SimpleNamespace(
-        message_id=text, text=text, author_name="ann", state=state, turn=turn, created_at=NOON
+        message_id=text,
+        text=text,
+        author_name="ann",
+        state=state,
+        turn=turn,
+        before_step=before_step,
+        edited_by_name="",
+        created_at=NOON,
     )
 
 
@@ -40,6 +47,14 @@ def call(call_id, outcome="", **fields):
 def spoken(steps, calls=(), partial=None):
     rows = Rows([turn()], [], steps, calls, partial or {})
     return build(rows)[0].items
+
+
+def test_what_was_steered_in_stands_before_the_model_call_that_read_it_first():
+    said = [message("first"), message("second", before_step="RunModel-2")]
+    steps = [step("RunModel-1", text="one"), step("RunModel-2", text="two")]
+    items = build(Rows([turn()], said, steps, []))[0].items
+    assert [item.text for item in items] == ["first", "one", "second", "two"]
+    assert [item.steered for item in items if item.kind == "said"] == [False, True]
 
 
 def test_a_turn_is_its_messages_then_what_the_agent_said():

@@ -39,9 +39,11 @@ def test_the_documentation_names_every_address_and_every_code(settings):
     for route in (
         pattern.pattern._route for pattern in urlpatterns if getattr(pattern, "name", None)
     ):
-        said = re.sub(r"<(?:slug|str|int):(\w+)>", "<id>", route).replace(
-            "steps/<id>", "steps/<step id>"
+        said = (
+            re.sub(r"<(?:slug|str|int):(\w+)>", "<id>", route)
+            .replace("steps/<id>", "steps/<step id>")
+            .replace("queue/<id>", "queue/<message id>")
         )
         assert said in page, route
-    for code in set(BY_CODE) - {"error", "incomplete_decision", "message_not_found"}:
+    for code in set(BY_CODE) - {"error", "incomplete_decision"}:
         assert f"`{code}`" in page, code

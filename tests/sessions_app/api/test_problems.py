@@ -94,15 +94,6 @@ def test_a_method_that_makes_no_sense_is_refused():
     problem(client.delete(f"{BASE}/sessions/"), 405, "method_not_allowed")
 
 
-def test_settings_are_read_only_and_say_so():
-    build.session()
-    client = build.client_of(build.person("ann", *build.OPERATE))
-    body = problem(
-        client.put(f"{BASE}/sessions/refund-desk-1/settings", {}), 405, "settings_read_only"
-    )
-    assert "agent" in body["detail"]
-
-
 def test_an_invalid_body_names_its_fields():
     client = build.client_of(build.person("ann", *build.OPERATE))
     body = problem(client.post(f"{BASE}/sessions/", {"message": "Hello"}), 400, "invalid")

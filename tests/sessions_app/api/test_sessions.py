@@ -247,15 +247,18 @@ def test_a_graph_without_a_drawing_still_has_its_nodes(client, settings):
     assert len(client.get(f"{BASE}/refund-desk-1/graph").json()["nodes"]) == 1
 
 
-def test_settings_show_what_the_next_turn_begins_with(client):
-    build.session(agent=build.agent("terse", instructions="Be terse."))
+def test_settings_show_what_the_next_turn_begins_with_and_what_of_it_is_the_sessions_own(client):
+    session = build.session(agent=build.agent("terse", instructions="Be terse."))
+    session.settings, session.settings_revision = {"model": "demo:script"}, 4
+    session.save()
     body = client.get(f"{BASE}/refund-desk-1/settings").json()
-    assert (body["agent"], body["instructions"], body["revision"]) == ("terse", "Be terse.", 1)
+    assert (body["agent"], body["instructions"], body["revision"]) == ("terse", "Be terse.", 4)
+    assert (body["model"], body["changes"]) == ("demo:script", {"model": "demo:script"})
 
 
-def test_settings_of_one_session_cannot_be_given_yet(client):
+def test_a_session_cannot_start_with_a_model_of_another_provider(client):
     build.agent()
-    asked = {"agent": "refund-desk", "message": "Hello", "settings": {"model": "x:y"}}
+    asked = {"agent": "refund-desk", "message": "Hello", "settings": {"model": "openai:gpt-5.2"}}
     response = client.post(f"{BASE}/", asked)
-    assert response.status_code == 400
-    assert "settings" in response.json()["errors"]
+    assert (response.status_code, response.json()["code"]) == (400, "invalid_settings")
+    assert "key" in response.json()["errors"][0]
