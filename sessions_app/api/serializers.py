@@ -315,10 +315,6 @@ class UpdateSettingsSerializer(StrictSerializer):
     patch = serializers.DictField()
 
 
-class NothingSerializer(StrictSerializer):
-    """A request without a body."""
-
-
 class SessionSettingsSerializer(serializers.Serializer[Session]):
     """``changes`` is what differs from the agent; the others are what the next turn begins with."""
 
