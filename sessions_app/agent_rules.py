@@ -3,8 +3,6 @@
 import difflib
 from typing import Any
 
-from sessions_app.llm.script_model import validate_script
-
 SCRIPT_MODEL = "demo:script"
 DEMO_MODELS = ("demo:refund-desk", SCRIPT_MODEL)
 
@@ -15,6 +13,9 @@ def settings_errors(model: str, settings: Any) -> list[str]:
         return ["settings: write names and values, like {}."]
     if model != SCRIPT_MODEL:
         return []
+    # Here, since it brings all of pydantic-ai, and every command and web process reads this module.
+    from sessions_app.llm.script_model import validate_script
+
     if "script" not in settings:
         return [f"settings.script: {SCRIPT_MODEL} needs one: a list, an entry for each model call."]
     return [f"settings.script: {error}" for error in validate_script(settings["script"])]
