@@ -28,6 +28,7 @@ from sessions_app.llm.factory import ModelSpec, ModelUnavailable, build_model
 from sessions_app.llm.failures import ModelFailed
 from sessions_app.llm.stream import ModelReply, RequestedCall, stream_response
 from sessions_app.models import Agent, Message, Session, Step, ToolCall, Turn
+from sessions_app.models.agents import most_specific
 from sessions_app.projection import locked, recording
 from sessions_app.spend.asked import asked
 from sessions_app.spend.limit import Refused, Reservation, spend_limit
@@ -114,8 +115,14 @@ class RunModel:
         """What the model is offered: a tool whose policy is switched off is as good as not there."""
         lists = await asyncio.gather(*(self._pool.known_tools(spec) for spec in connections))
         found = [tool for tools in lists for tool in tools]
-        enabled = [tool for tool in found if agent.policy_for(tool.name).enabled]
-        return enabled + builtin.offered(agent)
+        return await in_database(_offered)(agent, found)
+
+
+def _offered(agent: Agent, found: list[ToolDef]) -> list[ToolDef]:
+    policies = agent.policies()
+    named = [(tool, most_specific(policies, tool.name)) for tool in found]
+    enabled = [tool for tool, policy in named if policy is None or policy.enabled]
+    return enabled + builtin.offered(agent)
 
 
 def begin(given: RunModelInput) -> Begun | RunModelResult:
