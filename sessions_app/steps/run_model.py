@@ -163,6 +163,8 @@ def gather(given: RunModelInput, begun: Begun) -> ModelCall:
     agent, turn = begun.agent, begun.turn
     if not agent.enabled:
         raise ModelUnavailable(f"The agent {agent.name} is disabled.")
+    # Which tools are offered is judged outside of the database's thread.
+    sources.with_policies(agent)
     index = int(given.step.step_id.rpartition("-")[2]) - 1
     return ModelCall(
         spec=sources.model_spec(turn.settings, index),
