@@ -29,6 +29,7 @@ ACTIONS = {
     "session.stopped": "stopped a session",
     "session.settings_changed": "changed a session’s settings",
     "turn.canceled": "canceled a turn",
+    "spend.raised": "raised what a session may spend",
     "message.edited": "edited a waiting message",
     "message.deleted": "withdrew a waiting message",
     "message.steered": "steered a message in",

@@ -5,6 +5,7 @@ import json
 import uuid
 from collections.abc import Awaitable, Callable
 from datetime import datetime
+from decimal import Decimal
 from typing import Any
 
 from asgiref.sync import async_to_sync
@@ -21,6 +22,7 @@ from dexweb.engine.errors import (
     AgentNotFound,
     BlankMessage,
     InterruptNotFound,
+    InvalidAmount,
     InvalidSettings,
     ReasonRequired,
     SessionClosed,
@@ -37,6 +39,8 @@ from sessions_app.step_times import limits_for
 from sessions_app.text import keepable
 
 OPERATE = "sessions_app.operate_session"
+RAISE_SPEND = "sessions_app.raise_spend"
+MOST_RAISED = 1_000_000
 TITLE_LENGTH = 80
 REASON_BYTES = 8 * 1024
 
@@ -227,6 +231,30 @@ def cancel_turn(user: User, session_id: str, reason: str, request_id: str) -> st
     answer: state.RpcAnswer = _asked(session, SessionEngine().cancel_turn, rpc)
     _record(user, session, "turn.canceled", reason, request_id)
     return answer
+
+
+def raise_spend(user: User, session_id: str, amount: str, request_id: str) -> state.RpcAnswer:
+    """Let a session that a budget blocks spend ``amount`` (US dollars) over its budgets; by 0, the
+    budgets are asked again. Raises NotBlocked, InvalidAmount.
+    """
+    if not user.has_perm(RAISE_SPEND):
+        raise PermissionDenied("This needs the permission to raise spend.")
+    session = _open_session(session_id)
+    checked = _checked_amount(amount)
+    rpc = state.RaiseSpend(request_id, checked, actor_of(user))
+    answer: state.RpcAnswer = _asked(session, SessionEngine().raise_spend, rpc)
+    _record(user, session, "spend.raised", "", request_id, amount=checked)
+    return answer
+
+
+def _checked_amount(amount: str) -> str:
+    try:
+        value = Decimal(amount.strip())
+        if not 0 <= value <= MOST_RAISED or value != value.quantize(Decimal("0.000001")):
+            raise InvalidAmount()
+    except ArithmeticError:
+        raise InvalidAmount() from None
+    return f"{value.normalize():f}"
 
 
 def stop(user: User, session_id: str, kind: str, reason: str, request_id: str) -> state.RpcAnswer:

@@ -19,6 +19,7 @@ from sessions_app.edit_words import edit_words
 from sessions_app.flow import fact, rules
 from sessions_app.message_facts import MESSAGE_HANDLERS, consumed
 from sessions_app.models import Agent, Session, Step, ToolCall, Turn
+from sessions_app.spend.facts import SPEND_HANDLERS
 from sessions_app.standing import standing, user_of
 from sessions_app.stream.append import append, write
 
@@ -331,4 +332,5 @@ HANDLERS: dict[type, Callable[[Session, Bodies, datetime], None]] = {
     fact.TimerFired: _timer_fired,
     **INTERRUPT_HANDLERS,
     **MESSAGE_HANDLERS,
+    **SPEND_HANDLERS,
 }

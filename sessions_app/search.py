@@ -106,7 +106,7 @@ class SessionFilters:
 
     def _flagged(self, rows: SessionQuerySet, user: Any) -> SessionQuerySet:
         if "waiting" in self.flags:
-            rows = rows.filter(waiting__gt=0)
+            rows = rows.filter(Q(waiting__gt=0) | Q(phase=Session.Phase.WAITING_SPEND))
         if "unknown" in self.flags:
             rows = rows.filter(unknown_outcomes__gt=0)
         if "mine" in self.flags:

@@ -162,6 +162,10 @@ class SessionEngine:
         """Cancel the running turn; its calls get their outcomes. Raises NoTurn."""
         return await self._update(session_id, "cancel_turn", rpc)
 
+    async def raise_spend(self, session_id: str, rpc: state.RaiseSpend) -> state.RpcAnswer:
+        """Let a blocked session spend more than its budgets. Raises NotBlocked, RpcLockConflict."""
+        return await self._update(session_id, "raise_spend", rpc)
+
     async def stop(self, session_id: str, rpc: state.Stop) -> state.RpcAnswer:
         """End the session: complete (once what is queued is done), cancel or fail. Raises SessionClosed."""
         return await self._update(session_id, "stop", rpc)

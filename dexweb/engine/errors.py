@@ -203,6 +203,30 @@ class WrongKind(DexwebError):
 
 
 @dataclass
+class NotBlocked(DexwebError):
+    code = "not_blocked"
+    status = 409
+    title = "No budget blocks this session"
+
+    @property
+    def message(self) -> str:
+        return "No budget blocks this session now, so there is nothing to raise."
+
+
+@dataclass
+class InvalidAmount(DexwebError):
+    code = "invalid_amount"
+    status = 400
+    title = "This is no amount to raise by"
+
+    @property
+    def message(self) -> str:
+        return (
+            "Give an amount from 0 to 1,000,000 US dollars, with at most six decimals, like 2.50."
+        )
+
+
+@dataclass
 class RpcLockConflict(DexwebError):
     """``lock_kind`` is rpc (short, retried for you) or hold (a person has it open)."""
 

@@ -66,4 +66,6 @@ def filter_sessions(request: Request) -> SessionQuerySet:
         flags=frozenset({"waiting"} if waiting else ()),
     )
     rows = filters.select(request.user)
-    return rows.filter(waiting=0) if waiting is False else rows
+    if waiting is not False:
+        return rows
+    return rows.filter(waiting=0).exclude(phase=Session.Phase.WAITING_SPEND)

@@ -296,6 +296,11 @@ class CancelTurnSerializer(StrictSerializer):
     reason = serializers.CharField(max_length=2000, required=False, allow_blank=True, default="")
 
 
+class RaiseSpendSerializer(StrictSerializer):
+    # What is an amount is the action's to judge, in the words that every surface has.
+    amount = serializers.CharField(max_length=40, help_text="US dollars, as text or number")
+
+
 class StopSerializer(StrictSerializer):
     kind = serializers.ChoiceField(["complete", "cancel", "terminate", "fail"])
     reason = serializers.CharField(max_length=2000, required=False, allow_blank=True, default="")

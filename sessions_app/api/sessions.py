@@ -235,6 +235,23 @@ class SkipWait(OperationView):
         return actions.skip_wait(self.request.user, session_id, step_id, request_id)
 
 
+class RaiseSpend(OperationView):
+    serializer_class = serializers.RaiseSpendSerializer
+    writes = (actions.RAISE_SPEND,)
+
+    @extend_schema(
+        operation_id="sessions_raise_spend",
+        responses={202: serializers.RpcAnswerSerializer, **PROBLEMS, **CONFLICTS},
+        **OPERATION,
+    )
+    def post(self, request: Request, session_id: str) -> Response:
+        """Let a session that a budget blocks spend more; ``state`` is the sum of its raises."""
+        return self.run(request, session_id)
+
+    def operate(self, session_id: str, asked: dict[str, Any], request_id: str) -> Any:
+        return actions.raise_spend(self.request.user, session_id, asked["amount"], request_id)
+
+
 class Stop(OperationView):
     serializer_class = serializers.StopSerializer
 

@@ -35,6 +35,7 @@ urlpatterns = [
     *both(f"{_SESSION}/graph", reading.Graph, "api-graph"),
     *both(f"{_SESSION}/snapshot", reading.Snapshot, "api-snapshot"),
     *both(f"{_SESSION}/stop", sessions.Stop, "api-stop"),
+    *both(f"{_SESSION}/raise-spend", sessions.RaiseSpend, "api-raise-spend"),
     *both(f"{_SESSION}/cancel-turn", sessions.CancelTurn, "api-cancel-turn"),
     *both(f"{_SESSION}/settings", sessions.SessionSettings, "api-settings"),
     *both("approvals/", approvals.ApprovalList, "api-approvals"),

@@ -124,6 +124,13 @@ def _session(payload: Payload) -> str:
     return _joined(status.replace("_", " "), payload, "reason")
 
 
+def _spend_raised(payload: Payload) -> str:
+    by = _person(payload.get("by"))
+    if payload.get("amount") == "0":
+        return f"{by} had the budgets asked again"
+    return f"{by} lets it spend ${_text(payload, 'amount')} more"
+
+
 def _joined(first: str, payload: Payload, name: str) -> str:
     return " — ".join(part for part in (first, _text(payload, name)) if part)
 
@@ -159,6 +166,8 @@ _SAY: dict[str, Callable[[Payload], str]] = {
         payload,
         "",
     ),
+    "spend.blocked": lambda payload: _text(payload, "words"),
+    "spend.raised": _spend_raised,
     "turn": _turn,
     "session": _session,
 }

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
+from decimal import Decimal
 
 from approvals_app.models import Interrupt
 from sessions_app.detail.words import session_standing
 from sessions_app.models import Session
+from sessions_app.spend.summary import limit_of
 from sessions_app.state_words import StateWords
 
 WAITING_READ = 50
@@ -23,13 +25,19 @@ class Waiting:
 
 @dataclass(frozen=True)
 class Head:
-    """`operates`: the person who looks may send, cancel and stop."""
+    """`operates`: the person who looks may send, cancel and stop; `raises`: raise its spend.
+
+    `blocked` says in words which budget stops it; `limit` is (spent, limit) of its own budget.
+    """
 
     session: Session
     standing: StateWords
     waiting: list[Waiting]
     operates: bool
     tokens: int
+    blocked: str
+    raises: bool
+    limit: tuple[Decimal, Decimal] | None
 
     @property
     def turn_runs(self) -> bool:
@@ -37,7 +45,7 @@ class Head:
 
 
 def head_of(session: Session, user: object, now: datetime) -> Head:
-    """What the head shows ``user``. One query, and two more only while something waits."""
+    """What the head shows ``user``. Few queries, some of them only while something waits."""
     waiting = _waiting(session, user) if session.open else []
     deadline = waiting[0].interrupt.deadline if waiting else None
     return Head(
@@ -45,8 +53,18 @@ def head_of(session: Session, user: object, now: datetime) -> Head:
         standing=session_standing(session, deadline, now),
         waiting=waiting,
         operates=user.has_perm("sessions_app.operate_session"),  # type: ignore[attr-defined]
+        blocked=_blocked(session),
+        raises=user.has_perm("sessions_app.raise_spend"),  # type: ignore[attr-defined]
+        limit=limit_of(session),
         tokens=session.input_tokens + session.output_tokens,
     )
+
+
+def _blocked(session: Session) -> str:
+    if not session.open or session.phase != Session.Phase.WAITING_SPEND:
+        return ""
+    waits = session.steps.filter(type="AwaitSpend").order_by("-position")
+    return waits.values_list("detail", flat=True).first() or ""
 
 
 def _waiting(session: Session, user: object) -> list[Waiting]:

@@ -275,6 +275,29 @@ class CallClosed:
     result: str = ""
 
 
+@dataclass(frozen=True)
+class SpendBlocked:
+    """A budget stopped a model call. Amounts are decimal texts, in US dollars."""
+
+    kind: Literal["spend_blocked"]
+    step_id: str
+    reason: str
+    budget: str
+    spent: str
+    limit: str
+    words: str
+
+
+@dataclass(frozen=True)
+class SpendRaised:
+    """``total``: of all raises of the session."""
+
+    kind: Literal["spend_raised"]
+    amount: str
+    total: str
+    by: Actor
+
+
 FactBody = Annotated[
     SessionStarted
     | SessionContinued
@@ -301,7 +324,9 @@ FactBody = Annotated[
     | DeadlineExtended
     | VoteCast
     | InterruptClosed
-    | CallClosed,
+    | CallClosed
+    | SpendBlocked
+    | SpendRaised,
     Field(discriminator="kind"),
 ]
 

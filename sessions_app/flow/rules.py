@@ -198,6 +198,11 @@ def longest_wait(policy: ApprovalPolicy) -> float:
     return max(LONGEST_EXTENSION, reach)
 
 
+def ask_again_after(asked: int) -> float:
+    """Seconds until a spend limit that refused is asked again: 5 minutes at first, 6 hours at most."""
+    return min(300.0 * 2.0 ** min(asked, 10), 6 * 3600.0)
+
+
 def refuse(code: str, **details: object) -> ApplicationError:
     """An RPC's refusal as the engine carries it; `dexweb.engine.errors` makes it a typed error again."""
     return ApplicationError(code, details, type=code, non_retryable=True)

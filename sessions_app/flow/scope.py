@@ -15,6 +15,7 @@ with workflow.unsafe.imports_passed_through():
     from sessions_app.flow.fact import CallClosed, MessageTakenIn, StepChanged
     from sessions_app.flow.interrupts import Interrupts
     from sessions_app.flow.recorder import FactLog, StepLog
+    from sessions_app.flow.spend import Spend
     from sessions_app.flow.state import SessionInput, StepContext, ToolCallPlan
     from sessions_app.flow.terms import UserMessage
     from sessions_app.flow.timers import Timers
@@ -34,6 +35,7 @@ class Scope:
         interrupts: Interrupts,
         set_phase: Callable[[str], None],
         steered: list[UserMessage],
+        spend: Spend,
     ) -> None:
         self.given = given
         self.limits = given.limits
@@ -46,6 +48,7 @@ class Scope:
         self.timers = Timers(facts)
         #: How many tools run now.
         self.acting = 0
+        self.spend = spend
         self.canceled = False
         self._running: set[asyncio.Task[Any]] = set()
 

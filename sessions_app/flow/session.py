@@ -26,6 +26,7 @@ with workflow.unsafe.imports_passed_through():
     from sessions_app.flow.rpcs.queue import QueueRpcs
     from sessions_app.flow.rpcs.settings import SettingsRpcs
     from sessions_app.flow.rpcs.waits import WaitRpcs
+    from sessions_app.flow.rpcs.spend import SpendRpcs
     from sessions_app.flow.scope import Scope
     from sessions_app.flow.state import CarriedState, SessionInput, Stop
     from sessions_app.flow.terms import Actor
@@ -33,7 +34,7 @@ with workflow.unsafe.imports_passed_through():
 
 
 @workflow.defn(name="Session")
-class SessionFlow(QueueRpcs, InterruptRpcs, WaitRpcs, EndingRpcs, SettingsRpcs):
+class SessionFlow(QueueRpcs, InterruptRpcs, WaitRpcs, EndingRpcs, SettingsRpcs, SpendRpcs):
     @workflow.init
     def __init__(self, given: SessionInput) -> None:
         super().__init__(given)
@@ -115,6 +116,7 @@ class SessionFlow(QueueRpcs, InterruptRpcs, WaitRpcs, EndingRpcs, SettingsRpcs):
                 self._interrupts,
                 self._set_phase,
                 self._steered,
+                self._spend,
             )
         )
         state, reason, self._last_step = await self._turn.run(self._last_step)
@@ -180,6 +182,7 @@ class SessionFlow(QueueRpcs, InterruptRpcs, WaitRpcs, EndingRpcs, SettingsRpcs):
                     previous_run=workflow.info().run_id,
                     steered=self._steered,
                     settings_revision=self._settings_revision,
+                    spend_raised=self._spend.raised,
                 ),
             )
         )

@@ -69,6 +69,7 @@ class CarriedState:
     previous_run: str
     steered: list[UserMessage] = field(default_factory=list)
     settings_revision: int = 0
+    spend_raised: str = "0"
 
 
 # RPCs -------------------------------------------------------------------------------------------
@@ -183,6 +184,15 @@ class CancelTurn:
 
 
 @dataclass(frozen=True)
+class RaiseSpend:
+    """Let a blocked session spend `amount` (a decimal text, US dollars) over its budgets."""
+
+    request_id: str
+    amount: str
+    actor: Actor
+
+
+@dataclass(frozen=True)
 class Stop:
     """`kind`: complete once all that is queued is done, cancel now, fail now. (Terminate needs no Flow.)"""
 
@@ -252,8 +262,22 @@ class RunModelInput:
 
 
 @dataclass(frozen=True)
+class SpendRefusal:
+    """A budget stopped the call: nothing was called. Amounts are decimal texts; `until` may be ""."""
+
+    reason: str
+    words: str
+    budget: str
+    spent: str
+    limit: str
+    until: str = ""
+
+
+@dataclass(frozen=True)
 class RunModelResult:
     """`error` set: the call failed; `retryable` says whether another attempt could help.
+
+    `spend_refused` set: it was not made.
 
     `handed_back`: its worker was stopped, which uses up no attempt.
     """
@@ -263,6 +287,7 @@ class RunModelResult:
     error: str = ""
     retryable: bool = False
     handed_back: bool = False
+    spend_refused: SpendRefusal | None = None
 
 
 @dataclass(frozen=True)

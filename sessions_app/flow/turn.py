@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 from temporalio import workflow
 from temporalio.exceptions import ActivityError
 
@@ -12,7 +14,7 @@ with workflow.unsafe.imports_passed_through():
     from sessions_app.flow.queues import model_queue
     from sessions_app.flow.rules import Reach
     from sessions_app.flow.scope import ONE_ATTEMPT, Scope
-    from sessions_app.flow.state import RUN_MODEL, RunModelInput, RunModelResult
+    from sessions_app.flow.state import RUN_MODEL, RunModelInput, RunModelResult, SpendRefusal
     from sessions_app.flow.timers import Timers
 
 
@@ -67,7 +69,7 @@ class Turn:
         terms = times.of_model(self._scope.limits)
         attempts = terms.attempts
         for attempt in range(1, rules.MOST_ATTEMPTS + 1):
-            result = await self._attempt_model(step, attempt, last=attempt >= attempts)
+            result = await self._admitted(step, attempt, last=attempt >= attempts)
             attempts = min(attempts + result.handed_back, rules.MOST_ATTEMPTS)
             if (
                 not result.error
@@ -83,6 +85,39 @@ class Turn:
                 step, status, outcome=status, detail=result.error, attempt=attempt
             )
         return result
+
+    async def _admitted(self, step: StepChanged, attempt: int, last: bool) -> RunModelResult:
+        """An attempt, made once the spend limit lets it; until then it waits, and asks again."""
+        cause, asked = step.causes, 0
+        result = await self._attempt_model(step, attempt, last)
+        while result.spend_refused is not None:
+            wait = await self._await_spend(step, attempt, cause, result.spend_refused, asked)
+            cause, asked = [wait.step_id], asked + 1
+            result = await self._attempt_model(step, attempt, last)
+        return result
+
+    async def _await_spend(
+        self,
+        step: StepChanged,
+        attempt: int,
+        cause: list[str],
+        refusal: SpendRefusal,
+        asked: int,
+    ) -> StepChanged:
+        """A wait that ends when the call may be asked about again; it is then what causes it."""
+        steps, words = self._scope.steps, refusal.words
+        wait = steps.new("AwaitSpend", self.number, cause, "waiting", detail=words)
+        steps.change(step, "planned", attempt=attempt, causes=[wait.step_id])
+        self._scope.set_phase("waiting_spend")
+        try:
+            await self._scope.spend.wait(wait.step_id, refusal, asked)
+        except asyncio.CancelledError:
+            steps.change(wait, "canceled", outcome="canceled")
+            raise
+        steps.change(wait, "completed", detail=words)
+        steps.change(step, "scheduled", attempt=attempt, causes=[wait.step_id])
+        self._scope.set_phase("thinking")
+        return wait
 
     async def _attempt_model(
         self, step: StepChanged, attempt: int, last: bool, patient: bool = False

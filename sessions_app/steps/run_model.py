@@ -20,6 +20,7 @@ from sessions_app.flow.state import (
     Limits,
     RunModelInput,
     RunModelResult,
+    SpendRefusal,
     StepContext,
     ToolCallPlan,
 )
@@ -143,7 +144,7 @@ def begin(given: RunModelInput) -> Begun | RunModelResult:
             turn.save(update_fields=["settings"])
         admitted = spend_limit().admit(asked(session, turn, step.step_id, context.attempt))
         if isinstance(admitted, Refused):
-            return RunModelResult(error=admitted.words)
+            return RunModelResult(spend_refused=refusal(admitted))
         step.model = turn.settings["model"]
         reports.started(session, step, context.attempt)
         session.model_calls += 1
@@ -156,6 +157,13 @@ def begin(given: RunModelInput) -> Begun | RunModelResult:
             context.attempt,
         )
     return Begun(session, turn, agent, admitted.reservation)
+
+
+def refusal(refused: Refused) -> SpendRefusal:
+    """As the engine carries it."""
+    until = refused.until.isoformat() if refused.until else ""
+    spent, limit = str(refused.spent), str(refused.limit)
+    return SpendRefusal(refused.reason, refused.words, refused.budget, spent, limit, until)
 
 
 def gather(given: RunModelInput, begun: Begun) -> ModelCall:

@@ -13,6 +13,7 @@ with workflow.unsafe.imports_passed_through():
     from sessions_app.flow.interrupts import Interrupts
     from sessions_app.flow.locks import Locks
     from sessions_app.flow.recorder import FactLog, StepLog
+    from sessions_app.flow.spend import Spend
     from sessions_app.flow.state import RpcAnswer, SessionInput, Stop
     from sessions_app.flow.terms import Actor, UserMessage
     from sessions_app.flow.turn import Turn
@@ -58,6 +59,7 @@ class SessionState:
         self._queue: list[UserMessage] = list(before.queue) if before else []
         self._steered: list[UserMessage] = list(before.steered) if before else []
         self._settings_revision = before.settings_revision if before else 0
+        self._spend = Spend(self._facts, before.spend_raised if before else "0")
         self._ledger: dict[str, RpcAnswer] = dict(before.ledger) if before else {}
         self._last_step = before.last_step if before else ""
         self._phase = ""
