@@ -79,7 +79,7 @@ def test_a_used_up_budget_stops_the_next_call_until_a_person_raises_it(priced, a
         raise_by(ann, session, "much")
     rest = build.client_of(ann)
     answer = rest.post(f"/api/v1/sessions/{session.pk}/raise-spend", {"amount": "2.50"})
-    assert answer.status_code == 202 and answer.json()["state"] == "2.50"
+    assert answer.status_code == 202 and answer.json()["state"] == "2.5"
     priced.idle(session, turn=2)
     assert session.steps.get(step_id="RunModel-2").text == "The second answer."
     assert session.steps.get(type="AwaitSpend").status == "completed"
