@@ -25,8 +25,8 @@ with workflow.unsafe.imports_passed_through():
     from sessions_app.flow.rpcs.interrupts import InterruptRpcs
     from sessions_app.flow.rpcs.queue import QueueRpcs
     from sessions_app.flow.rpcs.settings import SettingsRpcs
-    from sessions_app.flow.rpcs.waits import WaitRpcs
     from sessions_app.flow.rpcs.spend import SpendRpcs
+    from sessions_app.flow.rpcs.waits import WaitRpcs
     from sessions_app.flow.scope import Scope
     from sessions_app.flow.state import CarriedState, SessionInput, Stop
     from sessions_app.flow.terms import Actor
