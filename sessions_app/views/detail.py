@@ -168,20 +168,6 @@ def cancel_turn(request: HttpRequest, session_id: str) -> HttpResponse:
 
 
 @require_POST
-@permission_required(actions.RAISE_SPEND, raise_exception=True)
-def raise_spend(request: HttpRequest, session_id: str) -> HttpResponse:
-    amount = request.POST.get("amount", "")
-    return _act(
-        request,
-        session_id,
-        lambda key: actions.raise_spend(request.user, session_id, amount, key),
-        form="raise",
-        template="sessions/_notice.html",
-        typed={"amount": amount},
-    )
-
-
-@require_POST
 @operating
 def stop(request: HttpRequest, session_id: str) -> HttpResponse:
     kind, reason = request.POST.get("kind", ""), request.POST.get("reason", "")

@@ -1,11 +1,13 @@
-"""The page of spend: budgets as meters, and who spent what today."""
+"""The page of spend: budgets as meters, and who spent what today; and raising a session's."""
 
 from django.contrib.auth.decorators import permission_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
-from django.views.decorators.http import require_safe
+from django.views.decorators.http import require_POST, require_safe
 
+from sessions_app import actions
 from sessions_app.spend import summary
+from sessions_app.views.detail import act_on
 
 
 @require_safe
@@ -23,3 +25,17 @@ def spend(request: HttpRequest) -> HttpResponse:
         "doubt": doubt,
     }
     return render(request, "spend/page.html", context)
+
+
+@require_POST
+@permission_required(actions.RAISE_SPEND, raise_exception=True)
+def raise_spend(request: HttpRequest, session_id: str) -> HttpResponse:
+    amount = request.POST.get("amount", "")
+    return act_on(
+        request,
+        session_id,
+        lambda key: actions.raise_spend(request.user, session_id, amount, key),
+        form="raise",
+        template="sessions/_notice.html",
+        typed={"amount": amount},
+    )
