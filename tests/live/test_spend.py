@@ -108,10 +108,11 @@ def test_asking_again_lets_it_go_on_once_the_budget_was_raised(priced, ann, clie
     session = priced.start(ann)
     blocked(priced, session)
     client.force_login(ann)
-    client.post(f"/sessions/{session.pk}/raise-spend/", {"amount": "0"})
+    again = f"/sessions/{session.pk}/raise-spend/"
+    assert client.post(again, {"amount": "0"}).status_code == 302
     blocked(priced, session, times=2)
     SpendBudget.objects.filter(pk=row.pk).update(amount=5)
-    client.post(f"/sessions/{session.pk}/raise-spend/", {"amount": "0"})
+    assert client.post(again, {"amount": "0"}).status_code == 302
     priced.idle(session)
     assert session.turns.get().state == "completed"
     assert session.spend_raised == 0
