@@ -47,6 +47,7 @@ export function conversation(address) {
     const fresh = await load(`${address}?since=${last?.dataset.turn ?? 0}${whole}`);
     const queued = fresh?.querySelector("#queued");
     if (!queued || Number(queued.dataset.version) < Number(document.getElementById("queued").dataset.version)) return;
+    keepEdits(queued);
     keepingEnd(() => {
       for (const turn of fresh.querySelectorAll(".turn")) {
         const old = document.getElementById(turn.id);
@@ -56,6 +57,20 @@ export function conversation(address) {
       replace(document.getElementById("queued"), queued);
       rewrite(Number(queued.dataset.version));
     });
+  }
+
+  // The agent may take a message that somebody is editing: what they wrote goes on in the composer.
+  function keepEdits(queued) {
+    const composer = document.getElementById("composer-text");
+    const edits = [...document.querySelectorAll("#queued .edit-queued[open] textarea")];
+    const lost = edits.filter((field) => field.value !== field.defaultValue && !queued.querySelector(`#${CSS.escape(field.id)}`));
+    if (!lost.length || !composer) return;
+    composer.value = [composer.value, ...lost.map((field) => field.value)].filter(Boolean).join("\n\n");
+    composer.dispatchEvent(new Event("input", { bubbles: true }));
+    const words = document.createElement("p");
+    words.className = "note";
+    words.textContent = "The message that you were editing waits no more. What you wrote is in the box below the conversation.";
+    document.getElementById("session-notice").replaceChildren(words);
   }
 
   const refresh = paced(fetchAgain, 350);

@@ -99,7 +99,10 @@ follow(page.dataset.socket, Number(page.dataset.seq), {
   stale: paced(everything, 10_000),
 });
 document.addEventListener("session:signed-out", () => state("out", "signed out"));
-document.addEventListener("session:changed", everything);
+document.addEventListener("session:changed", ({ detail }) => {
+  if (detail?.form === "edit") for (const open of document.querySelectorAll(".edit-queued[open]")) open.open = false;
+  everything();
+});
 
 /** Selects a Step by hand: it has an address of its own. */
 function go(step) {

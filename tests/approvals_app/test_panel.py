@@ -273,7 +273,7 @@ def test_what_was_folded_is_not_approved_unless_it_was_shown(
         ("expired", "Nobody decided before the deadline"),
         ("rejected", "<b>bob</b> rejected it"),
         ("canceled", "canceled before anybody decided"),
-        ("superseded", "A newer call took its place"),
+        ("superseded", "It was withdrawn undecided"),
         ("invalidated", "refused when it was to run"),
     ],
 )

@@ -27,6 +27,48 @@ def test_a_message_sent_while_a_turn_runs_is_shown_as_queued_and_then_taken(visi
     expect(page.locator("#queued")).not_to_contain_text("And then tell me.")
 
 
+def queue(page, *texts):
+    for text in texts:
+        page.get_by_label("Message to the agent").fill(text)
+        page.get_by_role("button", name="Send").click()
+        expect(page.locator("#queued")).to_contain_text(text)
+
+
+def test_a_waiting_message_is_edited_withdrawn_with_its_text_kept_and_another_steered_in(
+    visit, site
+):
+    page = visit("demo", site.start("clerk"))
+    expect(page.locator("form.decide")).to_be_visible()
+    queue(page, "Secnod thoughts.", "Stop, it was delivered.")
+    first, second = page.locator("#queued .said").all()
+    first.get_by_text("Edit").click()
+    first.get_by_label("The message’s text").fill("Second thoughts.")
+    first.get_by_role("button", name="Save").click()
+    expect(page.locator("#queued")).to_contain_text("Second thoughts.")
+    expect(page.locator("#queued details[open]")).to_have_count(0)
+    page.locator("#queued .said").first.get_by_role("button", name="Withdraw").click()
+    expect(page.locator("#kept-text")).to_have_value("Second thoughts.")
+    expect(page.locator("#queued .said")).to_have_count(1)
+
+    page.once("dialog", lambda dialog: dialog.accept())
+    page.locator("#queued").get_by_role("button", name="Steer in now").click()
+    expect(page.locator("#turn-1")).to_contain_text("steered in")
+    expect(page.locator("#turn-1")).to_contain_text("withdrawn undecided")
+    expect(page.locator("#queued .said")).to_have_count(0)
+
+
+def test_an_edit_of_a_message_that_the_agent_takes_meanwhile_is_not_lost(visit, site):
+    page = visit("demo", site.start("clerk"))
+    expect(page.locator("form.decide")).to_be_visible()
+    queue(page, "Second.")
+    page.locator("#queued").get_by_text("Edit").click()
+    page.get_by_label("The message’s text").fill("Second, but longer.")
+    approve(page)
+    expect(page.locator("#turn-2 .said")).to_contain_text("Second.")
+    expect(page.get_by_label("Message to the agent")).to_have_value("Second, but longer.")
+    expect(page.locator("#session-notice")).to_contain_text("waits no more")
+
+
 def test_half_typed_text_and_the_focus_survive_live_updates(visit, site):
     page = visit("demo", site.start("narrator"))
     expect(page.locator("[data-live-text]")).to_contain_text("word5")
