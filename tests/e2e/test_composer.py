@@ -40,7 +40,7 @@ def test_a_waiting_message_is_edited_withdrawn_with_its_text_kept_and_another_st
     page = visit("demo", site.start("clerk"))
     expect(page.locator("form.decide")).to_be_visible()
     queue(page, "Secnod thoughts.", "Stop, it was delivered.")
-    first, second = page.locator("#queued .said").all()
+    first = page.locator("#queued .said").first
     first.get_by_text("Edit").click()
     first.get_by_label("The message’s text").fill("Second thoughts.")
     first.get_by_role("button", name="Save").click()
