@@ -69,6 +69,23 @@ class QueueFull(DexwebError):
 
 
 @dataclass
+class RunNearlyFull(DexwebError):
+    """One turn has taken so many requests that the rest of its room is kept for decisions."""
+
+    taken: int = 0
+    code = "run_nearly_full"
+    status = 409
+    title = "This turn has taken very many requests"
+
+    @property
+    def message(self) -> str:
+        return (
+            f"It has taken {self.taken:,} requests, and takes only decisions from now on. "
+            "Decide what is open, or cancel the turn; once a turn has ended, all is taken again."
+        )
+
+
+@dataclass
 class MessageNotFound(DexwebError):
     """The agent has taken it already, or somebody has withdrawn it."""
 

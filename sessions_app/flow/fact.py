@@ -11,6 +11,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from sessions_app.flow.limits import Limits
 from sessions_app.flow.terms import Actor, ApprovalPolicy, Question, UserMessage
 
 
@@ -22,6 +23,7 @@ class SessionStarted:
     started_by: Actor
     labels: dict[str, str]
     run_id: str
+    limits: Limits | None = None
 
 
 @dataclass(frozen=True)
@@ -106,13 +108,18 @@ class TurnStarted:
 
 @dataclass(frozen=True)
 class TurnEnded:
-    """`state`: completed, failed or canceled; `reason` in words for the last two."""
+    """`state`: completed, failed or canceled; `reason` in words for the last two.
+
+    `history_events` and `history_bytes` are how far the run has come.
+    """
 
     kind: Literal["turn_ended"]
     turn: int
     state: Literal["completed", "failed", "canceled"]
     reason: str
     by: Actor | None
+    history_events: int = 0
+    history_bytes: int = 0
 
 
 @dataclass(frozen=True)

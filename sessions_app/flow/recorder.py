@@ -80,6 +80,7 @@ class StepLog:
         self.numbers = dict(numbers)
         self.position = position
         self._facts = facts
+        self._moved: dict[str, list[str]] = {}
 
     def new(
         self,
@@ -111,6 +112,10 @@ class StepLog:
         self._facts.add(step)
         return step
 
+    def causes_of(self, step: StepChanged) -> list[str]:
+        """As they were told last."""
+        return self._moved.get(step.step_id, step.causes)
+
     def change(
         self,
         step: StepChanged,
@@ -121,6 +126,9 @@ class StepLog:
         next_attempt_at: str = "",
         causes: list[str] | None = None,
     ) -> None:
+        """``causes``, once given, are its causes from then on."""
+        if causes is not None:
+            self._moved[step.step_id] = causes
         self._facts.add(
             StepChanged(
                 "step_changed",
@@ -129,7 +137,7 @@ class StepLog:
                 turn=step.turn,
                 position=step.position,
                 status=status,
-                causes=step.causes if causes is None else causes,
+                causes=self.causes_of(step),
                 attempt=attempt,
                 call_id=step.call_id,
                 tool=step.tool,

@@ -67,6 +67,10 @@ def cut_off_words(error: ActivityError) -> str:
     return str(cause or error)
 
 
+RUN_FULL = (
+    "The turn has become longer than the engine can keep. Send another message: the agent goes on "
+    "from here in a new turn."
+)
 DID_NOT_RUN = "It did not run and is safe to call again."
 
 

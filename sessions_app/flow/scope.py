@@ -102,8 +102,23 @@ class Scope:
         )
 
     def context(self, step: StepChanged, attempt: int) -> StepContext:
+        info = workflow.info()
         return StepContext(
-            self.given.session_id, step.step_id, attempt, self.number, self.facts.unrecorded()
+            self.given.session_id,
+            step.step_id,
+            attempt,
+            self.number,
+            self.facts.unrecorded(),
+            info.get_current_history_length(),
+            info.get_current_history_size(),
+        )
+
+    def run_is_full(self) -> bool:
+        """Whether this run comes near what the engine keeps of one; only between turns a new begins."""
+        info = workflow.info()
+        return (
+            info.get_current_history_length() >= self.limits.last_events
+            or info.get_current_history_size() >= self.limits.last_bytes
         )
 
     def close(self, call: ToolCallPlan, step: StepChanged, outcome: str, words: str) -> None:

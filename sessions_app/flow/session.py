@@ -49,7 +49,7 @@ class SessionFlow(QueueRpcs, InterruptRpcs, WaitRpcs, EndingRpcs, SettingsRpcs, 
         try:
             while await self._next_message():
                 await self._run_turn()
-                if self._should_continue() and not self._stopping:
+                if self._should_continue():
                     await self._continue_as_new()
         except asyncio.CancelledError:
             # The engine itself was asked to cancel, past our own RPC.
@@ -73,6 +73,7 @@ class SessionFlow(QueueRpcs, InterruptRpcs, WaitRpcs, EndingRpcs, SettingsRpcs, 
                 given.started_by,
                 dict(given.labels),
                 info.run_id,
+                given.limits,
             )
         )
         if given.settings:
@@ -123,6 +124,7 @@ class SessionFlow(QueueRpcs, InterruptRpcs, WaitRpcs, EndingRpcs, SettingsRpcs, 
         if state == "canceled":
             reason = self._cancel_reason
         self._set_phase("idle")
+        info = workflow.info()
         self._facts.add(
             TurnEnded(
                 "turn_ended",
@@ -130,6 +132,8 @@ class SessionFlow(QueueRpcs, InterruptRpcs, WaitRpcs, EndingRpcs, SettingsRpcs, 
                 state,  # type: ignore[arg-type]
                 reason,
                 self._canceled_by if state == "canceled" else None,
+                info.get_current_history_length(),
+                info.get_current_history_size(),
             )
         )
         self._turn = None
@@ -158,8 +162,12 @@ class SessionFlow(QueueRpcs, InterruptRpcs, WaitRpcs, EndingRpcs, SettingsRpcs, 
         )
 
     async def _continue_as_new(self) -> None:
+        """Returns only if the session is to be ended at once: the next run would not know for whom."""
         await self._facts.flush()
-        await workflow.wait_condition(workflow.all_handlers_finished)
+        # A stop that came meanwhile answers once the session is closed, which this run then does.
+        await workflow.wait_condition(lambda: workflow.all_handlers_finished() or self._ends_now())
+        if self._ends_now():
+            return
         given = self._given
         workflow.continue_as_new(
             SessionInput(
@@ -183,6 +191,12 @@ class SessionFlow(QueueRpcs, InterruptRpcs, WaitRpcs, EndingRpcs, SettingsRpcs, 
                     steered=self._steered,
                     settings_revision=self._settings_revision,
                     spend_raised=self._spend.raised,
+                    stopping=self._stopping,
                 ),
             )
+        )
+
+    def _ends_now(self) -> bool:
+        return self._stopping is not None and (
+            self._stopping.kind != "complete" or not self._has_message()
         )

@@ -10,29 +10,8 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from sessions_app.flow.fact import Fact
+from sessions_app.flow.limits import Limits as Limits
 from sessions_app.flow.terms import Actor, ApprovalPolicy, Question, UserMessage
-
-
-@dataclass(frozen=True)
-class Limits:
-    """Bounds of one session. Seconds, bytes and counts; 0 of a model call's is as for any Step."""
-
-    model_calls_per_turn: int = 50
-    parallel_calls: int = 16
-    message_bytes: int = 64 * 1024
-    queue_bytes: int = 1024 * 1024
-    schedule_to_start: float = 600.0
-    model_timeout: float = 600.0
-    heartbeat: float = 10.0
-    model_schedule_to_start: float = 600.0
-    model_heartbeat: float = 0.0
-    model_backoff: float = 0.0
-    model_attempts: int = 3
-    tool_attempts: int = 3
-    backoff: float = 1.0
-    continue_events: int = 10_000
-    continue_bytes: int = 8 * 1024 * 1024
-    continue_updates: int = 1_500
 
 
 @dataclass(frozen=True)
@@ -70,6 +49,7 @@ class CarriedState:
     steered: list[UserMessage] = field(default_factory=list)
     settings_revision: int = 0
     spend_raised: str = "0"
+    stopping: Stop | None = None
 
 
 # RPCs -------------------------------------------------------------------------------------------
@@ -214,6 +194,7 @@ class RpcAnswer:
 # Steps ------------------------------------------------------------------------------------------
 
 RUN_MODEL = "run_model"
+COMPACT_CONTEXT = "compact_context"
 CALL_TOOL = "call_tool"
 RECONCILE_CALL = "reconcile_call"
 RECORD_FACTS = "record_facts"
@@ -252,13 +233,21 @@ class StepContext:
     attempt: int
     turn: int
     facts: list[Fact] = field(default_factory=list)
+    history_events: int = 0
+    history_bytes: int = 0
 
 
 @dataclass(frozen=True)
 class RunModelInput:
+    """`compact_over`: the share of the model's window from which on the Step asks for a shorter
+    context instead of calling the model; 0 when it has to take the context as it is.
+    """
+
     step: StepContext
     agent: str
     last_attempt: bool
+    compact_over: float = 0.0
+    parallel_calls: int = 16
 
 
 @dataclass(frozen=True)
@@ -279,11 +268,32 @@ class RunModelResult:
 
     `spend_refused` set: it was not made.
 
-    `handed_back`: its worker was stopped, which uses up no attempt.
+    `handed_back`: its worker was stopped, which uses up no attempt. `too_long`: the context is to be
+    compacted first; with an `error` when the provider said so, without one when it was not asked.
     """
 
     calls: list[ToolCallPlan] = field(default_factory=list)
     said_text: bool = False
+    error: str = ""
+    retryable: bool = False
+    handed_back: bool = False
+    spend_refused: SpendRefusal | None = None
+    too_long: bool = False
+
+
+@dataclass(frozen=True)
+class CompactInput:
+    """Summarise older messages of the session for the model."""
+
+    step: StepContext
+    agent: str
+    last_attempt: bool
+
+
+@dataclass(frozen=True)
+class CompactResult:
+    """As of a model call; without an `error` the summary is kept."""
+
     error: str = ""
     retryable: bool = False
     handed_back: bool = False

@@ -66,7 +66,7 @@ class SessionState:
         self._turn: Turn | None = None
         self._cancel_reason = ""
         self._canceled_by: Actor | None = None
-        self._stopping: Stop | None = None
+        self._stopping: Stop | None = before.stopping if before else None
         self._closed = False
         self._updates = 0
 
@@ -76,6 +76,11 @@ class SessionState:
             return False
         self._locks.check(*keys)
         return True
+
+    def _check_room(self) -> None:
+        """For validators of what decides nothing: a run takes so many RPCs, and decisions must fit."""
+        if self._updates >= self._given.limits.last_updates:
+            raise rules.refuse("run_nearly_full", taken=self._updates)
 
     async def _once(
         self, rpc: Rpc, act: Callable[[], Awaitable[tuple[str, str]]], *keys: str

@@ -45,6 +45,6 @@ class EndingRpcs(SessionState):
         if rpc.kind != "complete" and self._turn is not None and not self._turn.canceled:
             self._cancel_reason, self._canceled_by = rpc.reason, rpc.actor
             self._turn.cancel()
-        if rpc.kind != "complete" or self._turn is None:
+        if rpc.kind != "complete" or (self._turn is None and not self._queue and not self._steered):
             await workflow.wait_condition(lambda: self._closed)
         return self._given.session_id, CLOSES_AS[rpc.kind]

@@ -36,6 +36,7 @@ class InterruptRpcs(SessionState):
     def check_hold_interrupt(self, rpc: HoldInterrupt) -> None:
         if not self._is_new(rpc, _lock(rpc)):
             return
+        self._check_room()
         interrupt = self._interrupts.pending(rpc.interrupt_id)
         if not rpc.take_over:
             self._interrupts.check_hold(interrupt, rpc.actor)
@@ -51,6 +52,7 @@ class InterruptRpcs(SessionState):
     @release_interrupt.validator
     def check_release_interrupt(self, rpc: ReleaseInterrupt) -> None:
         if self._is_new(rpc, _lock(rpc)):
+            self._check_room()
             self._interrupts.check_hold(self._interrupts.pending(rpc.interrupt_id), rpc.actor)
 
     async def _release(self, rpc: ReleaseInterrupt) -> tuple[str, str]:
@@ -66,6 +68,7 @@ class InterruptRpcs(SessionState):
     @extend_deadline.validator
     def check_extend_deadline(self, rpc: ExtendDeadline) -> None:
         if self._is_new(rpc, _lock(rpc)):
+            self._check_room()
             self._interrupts.check_extension(rpc)
 
     async def _extend(self, rpc: ExtendDeadline) -> tuple[str, str]:

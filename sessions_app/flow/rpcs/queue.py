@@ -29,6 +29,9 @@ class QueueRpcs(SessionState):
     @send_message.validator
     def check_send_message(self, rpc: SendMessage) -> None:
         if self._is_new(rpc, "queue"):
+            # Without a turn it begins one, and after that there is a new run.
+            if self._turn is not None:
+                self._check_room()
             self._check_taking_messages()
             self._interrupts.check_no_question()
             self._check_text(rpc.text, self._waiting())
@@ -46,6 +49,7 @@ class QueueRpcs(SessionState):
     @edit_queued.validator
     def check_edit_queued(self, rpc: EditQueued) -> None:
         if self._is_new(rpc, "queue"):
+            self._check_room()
             channel, index = self._find(rpc.message_id)
             others = [one for one in self._waiting() if one is not channel[index]]
             self._check_text(rpc.text, others)
@@ -63,6 +67,7 @@ class QueueRpcs(SessionState):
     @delete_queued.validator
     def check_delete_queued(self, rpc: DeleteQueued) -> None:
         if self._is_new(rpc, "queue"):
+            self._check_room()
             self._find(rpc.message_id)
 
     async def _delete(self, rpc: DeleteQueued) -> tuple[str, str]:
@@ -78,6 +83,7 @@ class QueueRpcs(SessionState):
     @steer.validator
     def check_steer(self, rpc: Steer) -> None:
         if self._is_new(rpc, "queue"):
+            self._check_room()
             self._find(rpc.message_id)
 
     async def _steer(self, rpc: Steer) -> tuple[str, str]:

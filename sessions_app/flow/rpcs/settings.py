@@ -23,6 +23,7 @@ class SettingsRpcs(SessionState):
     def check_update_settings(self, rpc: UpdateSettings) -> None:
         if not self._is_new(rpc, "settings"):
             return
+        self._check_room()
         self._check_taking_messages()
         if rpc.revision != self._settings_revision:
             raise rules.refuse("stale_settings", revision=self._settings_revision)
