@@ -353,7 +353,13 @@ def _title_of(message: str) -> str:
 def _start(given: state.SessionInput, at: datetime) -> None:
     async_to_sync(SessionEngine().start_session)(given)
     started = fact.SessionStarted(
-        "session_started", given.agent, given.title, given.started_by, given.labels, ""
+        "session_started",
+        given.agent,
+        given.title,
+        given.started_by,
+        given.labels,
+        "",
+        given.limits,
     )
     with transaction.atomic():
         projection.ensure_session(given.session_id, started, at)

@@ -7,6 +7,7 @@ changes nothing: the Flow's facts carry numbers, a Step's reports are judged by 
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 
@@ -94,6 +95,7 @@ def ensure_session(session_id: str, started: fact.SessionStarted, at: datetime) 
             "agent": Agent.objects.get(name=started.agent),
             "title": started.title,
             "labels": started.labels,
+            "limits": asdict(started.limits) if started.limits else {},
             "started_by_id": user_of(started.started_by),
             "created_at": at,
             "updated_at": at,
@@ -145,6 +147,7 @@ def _session_started(session: Session, body: fact.SessionStarted, at: datetime) 
 
 def _session_continued(session: Session, body: fact.SessionContinued, at: datetime) -> None:
     session.run_id = body.run_id
+    session.history_events = session.history_bytes = 0
     append(
         session,
         "session.continued",
@@ -208,12 +211,15 @@ def _phase_changed(session: Session, body: fact.PhaseChanged, at: datetime) -> N
 
 def _turn_started(session: Session, body: fact.TurnStarted, at: datetime) -> None:
     session.turn = body.turn
+    session.turn_model_calls = 0
     Turn.objects.create(session=session, number=body.turn, changes=session.settings, started_at=at)
     consumed(session, body.message_id, body.turn, "", at)
     append(session, "turn.started", {"turn": body.turn, "session": standing(session)}, at)
 
 
 def _turn_ended(session: Session, body: fact.TurnEnded, at: datetime) -> None:
+    if body.history_events:
+        session.history_events, session.history_bytes = body.history_events, body.history_bytes
     session.turns.filter(number=body.turn).update(state=body.state, detail=body.reason, ended_at=at)
     by = body.by.name if body.by else ""
     append(

@@ -23,6 +23,7 @@ from dexweb.engine.versions import deployment_config
 from sessions_app.flow.queues import flow_queue, model_queue, tool_queue
 from sessions_app.flow.session import SessionFlow
 from sessions_app.steps.call_tool import CallTool, reconcile_call
+from sessions_app.steps.compact import compact_context
 from sessions_app.steps.record import record_facts
 from sessions_app.steps.run_model import RunModel
 from sessions_app.tools.mcp import ToolPool
@@ -82,7 +83,9 @@ def build_workers(
             # How long a session waits for a killed worker that had it cached; people wait with it.
             sticky_queue_schedule_to_start_timeout=timedelta(seconds=2),
         ),
-        worker(model_queue(given.pool), [model], models.slots, interceptors=[models]),
+        worker(
+            model_queue(given.pool), [model, compact_context], models.slots, interceptors=[models]
+        ),
         worker(tool_queue(given.pool), [call], calls.slots, interceptors=[calls]),
     ]
 

@@ -1,7 +1,8 @@
 """The offline models, `demo:refund-desk` and `demo:script`: they stream as a real one does.
 
 Settings they read (all optional but the script): `script`, `model_call_index`, and `word_delay`,
-the pause between two words as a duration (30 ms unless told).
+the pause between two words as a duration (30 ms unless told). With `purpose: summary` they list how
+the newest paragraphs begin, and play no script on.
 """
 
 import asyncio
@@ -13,7 +14,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-from pydantic_ai.messages import ModelMessage, ModelMessagesTypeAdapter
+from pydantic_ai.messages import ModelMessage, ModelMessagesTypeAdapter, UserPromptPart
 from pydantic_ai.models import Model, ModelRequestParameters, StreamedResponse
 from pydantic_ai.models.function import AgentInfo, DeltaToolCall, FunctionModel
 from pydantic_ai.settings import ModelSettings
@@ -22,6 +23,9 @@ from pydantic_ai.usage import RequestUsage
 from sessions_app.tools.durations import duration_seconds
 
 DEFAULT_WORD_DELAY = "30ms"
+
+#: Of a demo model's summary.
+SUMMARY_LINES = 20
 
 _CHARACTERS_PER_TOKEN = 4
 
@@ -60,6 +64,8 @@ def build_demo_model(name: str, settings: Mapping[str, Any]) -> Model:
     from sessions_app.llm.script_model import ScriptPlayer
 
     word_delay = duration_seconds(settings.get("word_delay", DEFAULT_WORD_DELAY))
+    if settings.get("purpose") == "summary":
+        return DemoModel(name, summarise, word_delay=0)
     if name == "demo:refund-desk":
         return DemoModel(name, decide_refunds, word_delay)
     if name == "demo:script":
@@ -68,6 +74,18 @@ def build_demo_model(name: str, settings: Mapping[str, Any]) -> Model:
     raise ValueError(
         f"There is no demo model {name!r}; there are demo:refund-desk and demo:script."
     )
+
+
+def summarise(messages: list[ModelMessage], info: AgentInfo) -> Utterance:
+    """The first words of every paragraph: no script is played on by a summary."""
+    text = "".join(
+        part.content
+        for message in messages
+        for part in message.parts
+        if isinstance(part, UserPromptPart) and isinstance(part.content, str)
+    )
+    lines = [line for line in text.splitlines() if line.strip()]
+    return Utterance(text="\n".join(f"- {line[:80]}" for line in lines[-SUMMARY_LINES:]))
 
 
 class DemoModel(FunctionModel):

@@ -15,12 +15,23 @@ from pydantic_ai.messages import (
 #: Where our outcome of a tool call rides in a message; providers are not sent it.
 OUTCOME = "dexweb_outcome"
 
+#: How a summary of older messages begins.
+SUMMARY = "Summary of "
+
 _PYDANTIC_OUTCOMES = {"completed": "success", "rejected": "denied", "expired": "denied"}
 
 
 def user_message(text: str) -> ModelRequest:
     """What a person said."""
     return ModelRequest(parts=[UserPromptPart(content=text)])
+
+
+def summary_message(covers: str, text: str) -> ModelRequest:
+    """What stands in place of the messages that it covers, like turns 1–12."""
+    return user_message(
+        f"{SUMMARY}{covers} of this conversation, which are left out here because the whole had "
+        f"become too long:\n\n{text}"
+    )
 
 
 def assistant_message(response_json: str) -> ModelResponse:

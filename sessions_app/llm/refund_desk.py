@@ -23,7 +23,7 @@ from pydantic_ai.messages import (
 from pydantic_ai.models.function import AgentInfo
 
 from sessions_app.llm.demo_models import Call, Utterance
-from sessions_app.llm.history import OUTCOME
+from sessions_app.llm.history import OUTCOME, SUMMARY
 from sessions_app.llm.refund_words import sum_up
 
 _ORDER_ID = re.compile(r"\b[A-Z]{1,3}-\d{2,8}\b", re.IGNORECASE)
@@ -259,9 +259,12 @@ def _late_policy(turn: Turn) -> dict[str, Any]:
 def _read_request(message: ModelRequest, turn: Turn) -> None:
     for part in message.parts:
         if isinstance(part, UserPromptPart):
-            turn.said.append(
+            said = (
                 part.content if isinstance(part.content, str) else " ".join(map(str, part.content))
             )
+            # A summary of turns before says nothing that is asked for in this one.
+            if not said.startswith(SUMMARY):
+                turn.said.append(said)
         elif isinstance(part, ToolReturnPart) and part.tool_call_id in turn.calls:
             call = turn.calls[part.tool_call_id]
             call.content = part.model_response_str(wrap_if_error=False)

@@ -12,12 +12,14 @@ from sessions_app.models.spend import (
     SpendReservation,
     UnpricedModel,
 )
+from sessions_app.models.summaries import ContextSummary
 from sessions_app.models.workers import WorkerPresence
 
 __all__ = [
     "Agent",
     "AgentEvent",
     "Connection",
+    "ContextSummary",
     "Credential",
     "IdempotencyKey",
     "Message",

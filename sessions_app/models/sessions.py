@@ -79,6 +79,20 @@ class Session(models.Model):
         help_text="US dollars that it may spend over its budgets",
     )
     spend_unknown = models.BooleanField(default=False, help_text="A call's price was not known")
+    turn_model_calls = models.PositiveIntegerField(
+        default=0, help_text="In the turn that runs, or the last one"
+    )
+    context_tokens = models.PositiveIntegerField(
+        default=0, help_text="What the model read and wrote in its newest call"
+    )
+    context_window = models.PositiveIntegerField(
+        null=True, help_text="How much the model can read; empty when that is not known"
+    )
+    history_events = models.PositiveIntegerField(
+        default=0, help_text="Entries of the engine's history of the run"
+    )
+    history_bytes = models.PositiveBigIntegerField(default=0)
+    limits = models.JSONField(default=dict, help_text="The bounds that it was started with")
     created_at = models.DateTimeField()
     updated_at = models.DateTimeField()
     closed_at = models.DateTimeField(null=True, blank=True)

@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal
+from typing import TYPE_CHECKING
 
 from django.utils import timezone
 
 from sessions_app.models import ModelPrice
+
+if TYPE_CHECKING:
+    from sessions_app.llm.stream import ModelReply
 
 MILLION = Decimal(1_000_000)
 #: The provider's name in genai-prices, where it is another than the one in a model's name.
@@ -23,6 +27,12 @@ class Usage:
     output: int
     cache_read: int = 0
     cache_write: int = 0
+
+
+def usage_of(reply: ModelReply) -> Usage:
+    return Usage(
+        reply.input_tokens, reply.output_tokens, reply.cache_read_tokens, reply.cache_write_tokens
+    )
 
 
 def own_price(model: str) -> ModelPrice | None:

@@ -19,6 +19,13 @@ def step_of(session: Session, context: StepContext) -> Step:
     return known or session.steps.get(step_id=context.step_id)
 
 
+def measured(session: Session, context: StepContext) -> None:
+    """How far the engine's history of this run has come, which every Step is told."""
+    if context.history_events:
+        session.history_events = context.history_events
+        session.history_bytes = context.history_bytes
+
+
 def started(session: Session, step: Step, attempt: int) -> None:
     """The Step is active now, in this attempt."""
     now = timezone.now()

@@ -3,7 +3,7 @@
 import asyncio
 import json
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from decimal import Decimal
 from typing import Any
 
@@ -14,30 +14,31 @@ from pydantic_ai.messages import ModelMessage
 from temporalio import activity
 
 from sessions_app import arguments
+from sessions_app.context_size import context_tokens
 from sessions_app.flow import rules
 from sessions_app.flow.state import (
     RUN_MODEL,
-    Limits,
     RunModelInput,
     RunModelResult,
     SpendRefusal,
     StepContext,
     ToolCallPlan,
 )
-from sessions_app.llm import history
 from sessions_app.llm.factory import ModelSpec, ModelUnavailable, build_model
 from sessions_app.llm.failures import ModelFailed
 from sessions_app.llm.stream import ModelReply, RequestedCall, stream_response
-from sessions_app.models import Agent, Message, Session, Step, ToolCall, Turn
+from sessions_app.llm.window import window_of
+from sessions_app.models import Agent, Session, Step, ToolCall, Turn
 from sessions_app.models.agents import most_specific
 from sessions_app.projection import locked, recording
 from sessions_app.spend.asked import asked
 from sessions_app.spend.limit import Refused, Reservation, spend_limit
-from sessions_app.spend.prices import Usage, cost_of
+from sessions_app.spend.prices import cost_of, usage_of
 from sessions_app.standing import standing
 from sessions_app.step_times import tool_times
 from sessions_app.steps import reports, sources
 from sessions_app.steps.heartbeat import heartbeats
+from sessions_app.steps.reading import conversation
 from sessions_app.stream.append import append
 from sessions_app.text import keepable
 from sessions_app.tools import builtin
@@ -107,9 +108,11 @@ class RunModel:
                 retryable = getattr(error, "retryable", isinstance(error, ToolCallError))
                 words = keepable(str(error))
                 billed = isinstance(error, ModelFailed) and error.billed
-                return await in_database(fail)(given, begun, words, retryable, billed)
+                failed = await in_database(fail)(given, begun, words, retryable, billed)
+                too_long = getattr(error, "kind", "") == "context_too_long"
+                return replace(failed, too_long=too_long and given.compact_over > 0)
             # Not inside the transaction: a schema is its server's word, and may be slow to follow.
-            judged = await asyncio.to_thread(judge_all, reply, tools)
+            judged = await asyncio.to_thread(judge_all, reply, tools, given.parallel_calls)
             return await in_database(complete)(given, begun, reply, tools, judged)
 
     async def _tools(self, agent: Agent, connections: list[ConnectionSpec]) -> list[ToolDef]:
@@ -130,6 +133,7 @@ def begin(given: RunModelInput) -> Begun | RunModelResult:
     """Ask the spend limit and record the start; a call that is already recorded is answered."""
     context = given.step
     with recording(context.session_id, context.facts) as session:
+        reports.measured(session, context)
         if not session.open:
             return RunModelResult(error=ENDED)
         step = reports.step_of(session, context)
@@ -142,10 +146,15 @@ def begin(given: RunModelInput) -> Begun | RunModelResult:
         if not turn.settings:
             turn.settings = sources.turn_settings(agent, turn.changes)
             turn.save(update_fields=["settings"])
+        window = window_of(turn.settings["model"], turn.settings["settings"])
+        over = int(window * given.compact_over) if window else 0
+        if over and context_tokens(session, turn) > over:
+            return RunModelResult(too_long=True)
         admitted = spend_limit().admit(asked(session, turn, step.step_id, context.attempt))
         if isinstance(admitted, Refused):
             return RunModelResult(spend_refused=refusal(admitted))
         step.model = turn.settings["model"]
+        session.turn_model_calls += step.started_at is None
         reports.started(session, step, context.attempt)
         session.model_calls += 1
         append(
@@ -193,38 +202,6 @@ def plan_of(call: ToolCall) -> ToolCallPlan:
     return PLAN.validate_python(call.policy)
 
 
-def conversation(session: Session) -> list[ModelMessage]:
-    """The session so far as the model reads it, built from rows."""
-    opened: dict[int | None, Message] = {}
-    steered: dict[str, list[Message]] = {}
-    for message in session.messages.filter(turn__isnull=False).order_by("id"):
-        if message.before_step:
-            steered.setdefault(message.before_step, []).append(message)
-        else:
-            opened[message.turn] = message
-    calls: dict[str, list[ToolCall]] = {}
-    # The large texts that no model reads stay where they are.
-    for call in session.calls.order_by("turn", "id").defer("args", "original_args", "schema"):
-        calls.setdefault(call.model_step, []).append(call)
-    by_turn: dict[int, list[Step]] = {}
-    for step in session.steps.filter(type="RunModel").order_by("position"):
-        by_turn.setdefault(step.turn, []).append(step)
-    messages: list[ModelMessage] = []
-    for number, message in sorted(opened.items()):
-        messages.append(history.user_message(message.text))
-        for step in by_turn.get(number, []):
-            messages.extend(history.user_message(one.text) for one in steered.get(step.step_id, []))
-            if step.response is not None:
-                messages.append(history.assistant_message(step.response))
-            messages.extend(_result(call) for call in calls.get(step.step_id, []))
-    return messages
-
-
-def _result(call: ToolCall) -> ModelMessage:
-    content = call.words or call.result or "It ended without a result."
-    return history.tool_result(call.call_id, call.tool, content, call.outcome or "canceled")
-
-
 def fail(
     given: RunModelInput, begun: Begun, error: str, retryable: bool, billed: bool
 ) -> RunModelResult:
@@ -254,7 +231,7 @@ def complete(
     """Record the answer, and each call that it asks for as judged by its policy."""
     agent = begun.agent
     schemas = {tool.name: tool for tool in tools}
-    cost = cost_of(begun.turn.settings["model"], _usage(reply), reply.cost)
+    cost = cost_of(begun.turn.settings["model"], usage_of(reply), reply.cost)
     if reply.calls:
         sources.with_policies(agent)
     with locked(given.step.session_id) as session:
@@ -275,6 +252,8 @@ def complete(
         step.response = reply.response_json
         step.input_tokens, step.output_tokens = reply.input_tokens, reply.output_tokens
         step.cost = cost
+        session.context_tokens = reply.input_tokens + reply.output_tokens
+        session.context_window = window_of(step.model, begun.turn.settings["settings"])
         session.input_tokens += reply.input_tokens
         session.output_tokens += reply.output_tokens
         session.spend += step.cost or Decimal(0)
@@ -282,12 +261,6 @@ def complete(
         _tell_completed(session, given.step, reply, step.cost)
         reports.ended(session, step, Step.Status.COMPLETED, "completed", _decided(reply))
     return RunModelResult(calls=plans, said_text=bool(reply.text))
-
-
-def _usage(reply: ModelReply) -> Usage:
-    return Usage(
-        reply.input_tokens, reply.output_tokens, reply.cache_read_tokens, reply.cache_write_tokens
-    )
 
 
 def _decided(reply: ModelReply) -> str:
@@ -389,10 +362,9 @@ def _kept_schema(tool: ToolDef | None) -> dict[str, Any]:
     return schema if len(json.dumps(schema)) <= ARGUMENT_BYTES else {}
 
 
-def judge_all(reply: ModelReply, tools: list[ToolDef]) -> list[Judged]:
+def judge_all(reply: ModelReply, tools: list[ToolDef], most: int) -> list[Judged]:
     """Each call's arguments and faults; what is one too many to run is not looked at closely."""
     by_name = {tool.name: tool for tool in tools}
-    most = Limits().parallel_calls
     return [
         _judged(call, by_name.get(call.tool))
         if place < most

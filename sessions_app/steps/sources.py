@@ -39,14 +39,17 @@ def turn_settings(agent: Agent, changes: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def model_spec(settings: dict[str, Any], call_index: int) -> ModelSpec:
-    """The model of a turn. Raises `ModelUnavailable` when its credential is gone or disabled."""
+def model_spec(settings: dict[str, Any], call_index: int, purpose: str = "") -> ModelSpec:
+    """The model of a turn, for its answer or for another ``purpose``, which offline ones ask for.
+
+    Raises `ModelUnavailable` when its credential is gone or disabled.
+    """
     credential = _credential(settings["credential"])
     return ModelSpec(
         name=settings["model"],
         api_key=credential.value if credential else "",
         base_url=credential.base_url if credential else "",
-        settings={**settings["settings"], "model_call_index": call_index},
+        settings={**settings["settings"], "model_call_index": call_index, "purpose": purpose},
     )
 
 

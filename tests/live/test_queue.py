@@ -14,7 +14,7 @@ from dexweb.engine.errors import (
 )
 from sessions_app import actions
 from sessions_app.models import Session
-from sessions_app.steps.run_model import conversation
+from sessions_app.steps.reading import conversation
 from tests.live.conftest import Live, assert_stream_is_whole, until
 
 pytestmark = pytest.mark.usefixtures("standing_worker")
