@@ -33,6 +33,7 @@ from sessions_app.steps.compaction import (
 )
 from sessions_app.steps.heartbeat import heartbeats
 from sessions_app.steps.reading import Part, newest_summary, parts
+from sessions_app.steps.run_model import ENDED, refusal
 from sessions_app.stream.append import append
 from sessions_app.text import keepable
 
@@ -88,7 +89,7 @@ def begin(given: CompactInput) -> Begun | CompactResult:
     with recording(context.session_id, context.facts) as session:
         reports.measured(session, context)
         if not session.open:
-            return CompactResult(error="The session has ended.")
+            return CompactResult(error=ENDED)
         if session.summaries.filter(step_id=context.step_id).exists():
             return CompactResult()
         step = reports.step_of(session, context)
@@ -102,7 +103,7 @@ def begin(given: CompactInput) -> Begun | CompactResult:
             return CompactResult(error=NOTHING)
         admitted = spend_limit().admit(asked(session, turn, step.step_id, context.attempt))
         if isinstance(admitted, Refused):
-            return CompactResult(error=f"{admitted.words} {GOES_ON}")
+            return CompactResult(spend_refused=refusal(admitted))
         step.model = turn.settings["model"]
         reports.started(session, step, context.attempt)
         session.model_calls += 1
@@ -127,7 +128,7 @@ def complete(given: CompactInput, begun: Begun, reply: ModelReply) -> CompactRes
     with locked(given.step.session_id) as session:
         spend_limit().settle(begun.reservation, cost)
         if not session.open:
-            return CompactResult(error="The session has ended.")
+            return CompactResult(error=ENDED)
         step = reports.step_of(session, given.step)
         _count(session, step, reply, cost)
         if not text:
