@@ -2,6 +2,7 @@
 
 import json
 import sqlite3
+import tempfile
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass, field
@@ -70,7 +71,9 @@ async def story_of(session: Session) -> Story:
         )
         result = await replayer.replay_workflow(history, raise_on_replay_failure=False)
         if result.replay_failure:
-            story.unreplayable = f"{run_id}: {result.replay_failure}"
+            kept = Path(tempfile.gettempdir()) / f"dexweb-chaos-{run_id}.json"
+            kept.write_text(history.to_json())
+            story.unreplayable = f"{result.replay_failure} (kept as {kept})"
     return story
 
 

@@ -98,7 +98,7 @@ class Person:
             return False
         row = self.dice.choice(waiting)
         if self.dice.random() < 0.2:
-            self.ask("hold", f"approvals/{row['id']}/hold/", {"seconds": 30})
+            self.ask("hold", f"approvals/{row['id']}/hold/", {"seconds": 4})
         if not self.calm.is_set() and self.dice.random() < 0.3:
             return True
         verdict = "approve" if self.dice.random() < 0.75 else "reject"

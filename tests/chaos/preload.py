@@ -9,6 +9,7 @@ import sys
 
 import autobahn.twisted.websocket  # noqa: F401
 import django
+import genai_prices.data  # noqa: F401  when the first model call is priced
 import twisted.internet.asyncioreactor
 import twisted.internet.endpoints
 import twisted.web.server  # noqa: F401

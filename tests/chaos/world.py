@@ -92,3 +92,10 @@ def script(shop: str) -> list[dict[str, Any]]:
         {"text": "That is all."},
         {"repeat": True},
     ]
+
+
+def events() -> int:
+    """How many events there were so far, in all sessions."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT coalesce(max(rowid), 0) FROM chaos_witness")
+        return int(cursor.fetchone()[0])
