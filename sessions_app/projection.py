@@ -221,6 +221,9 @@ def _turn_ended(session: Session, body: fact.TurnEnded, at: datetime) -> None:
     if body.history_events:
         session.history_events, session.history_bytes = body.history_events, body.history_bytes
     session.turns.filter(number=body.turn).update(state=body.state, detail=body.reason, ended_at=at)
+    for call in session.calls.filter(turn=body.turn, outcome=""):
+        # Asked for by an answer that came just as the turn was canceled: nobody will run them.
+        end_call(session, call, "", "canceled", rules.canceled_words(call.tool), at)
     by = body.by.name if body.by else ""
     append(
         session,
