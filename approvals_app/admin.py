@@ -43,7 +43,7 @@ class InterruptAdmin(RecordAdmin):
         "session_id",
         "state",
         "permission",
-        "deadline",
+        "due",
         "decided_by_name",
     ]
     list_filter = ["state", "risk"]

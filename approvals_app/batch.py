@@ -172,6 +172,8 @@ def kept_out(user: User, row: Interrupt | None) -> str:
     if row.state != Interrupt.State.PENDING:
         by = f" by {row.decided_by_name}" if row.decided_by_name else ""
         return f"it was {row.state}{by} meanwhile"
+    if row.is_question:
+        return "it is a question, to be answered by itself"
     if row.deadline <= timezone.now():
         return "its deadline has passed"
     standing = standing_to_decide(user, row)

@@ -10,6 +10,8 @@ from django.utils import timezone
 
 from approvals_app.inbox_filters import ApprovalFilters
 from approvals_app.models import Decision, Interrupt
+from approvals_app.models.interrupts import OPERATE
+from approvals_app.questions import first_words
 from approvals_app.rules import barred_rows, lent_keys, own_keys, tied_to
 from approvals_app.twins import LONGEST_TWIN
 from dexweb.paging import Page, keyset_page
@@ -44,10 +46,12 @@ class Viewer:
     own: frozenset[str] | None
     lent: dict[str, User]
     tied_to: list[int]
+    operates: bool
 
     @classmethod
     def of(cls, user: Any) -> "Viewer":
-        return cls(user.pk, own_keys(user), lent_keys(user), list(tied_to(user)))
+        operates = user.has_perm(OPERATE)
+        return cls(user.pk, own_keys(user), lent_keys(user), list(tied_to(user)), operates)
 
 
 def page_of_approvals(filters: ApprovalFilters, viewer: Viewer, cursor: str) -> Page[Interrupt]:
@@ -86,13 +90,17 @@ def names() -> tuple[list[str], list[str]]:
 def ranked(rows: Any, viewer: Viewer) -> Any:
     """``rows`` with ``rank``, 0 where the viewer may decide and 1 elsewhere, and ``danger``, 0 for
     the highest risk (and for one that is not known)."""
-    others = [When(barred_rows(viewer.tied_to), then=Value(1))]
+    question = Q(kind=Interrupt.Kind.QUESTION)
+    others = [
+        When(question, then=Value(0 if viewer.operates else 1)),
+        When(barred_rows(viewer.tied_to), then=Value(1)),
+    ]
     if viewer.own is not None:
         keys = viewer.own | frozenset(viewer.lent)
         others.append(When(~Q(permission__in=keys), then=Value(1)))
     mine = Case(*others, default=Value(0), output_field=IntegerField())
     danger = Case(
-        When(risk="low", then=Value(2)),
+        When(question | Q(risk="low"), then=Value(2)),
         When(risk="medium", then=Value(1)),
         default=Value(0),
         output_field=IntegerField(),
@@ -102,13 +110,14 @@ def ranked(rows: Any, viewer: Viewer) -> Any:
 
 def mark(rows: list[Interrupt], viewer: Viewer) -> None:
     """Sets on each row ``for_whom``, whose permission the viewer would decide with ("" for their
-    own), ``held`` and ``held_by_me``."""
+    own), ``held``, ``held_by_me`` and ``asks``, a question in a line."""
     now = timezone.now()
     for row in rows:
         borrowed = viewer.own is not None and row.permission not in viewer.own
         giver = viewer.lent.get(row.permission) if borrowed else None
         row.for_whom = giver.get_username() if giver else ""
         row.held = bool(row.hold_until and row.hold_until > now)
+        row.asks = first_words(row.args_start) if row.is_question else ""  # type: ignore[attr-defined]
         row.held_by_me = row.held and row.hold_by_id == viewer.pk
 
 

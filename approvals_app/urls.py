@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from approvals_app import views, views_delegations, views_inbox
+from approvals_app import views, views_delegations, views_inbox, views_questions
 
 urlpatterns = [
     path("approvals/", views_inbox.approval_list, name="approval-list"),
@@ -10,6 +10,7 @@ urlpatterns = [
     path("approvals/<slug:interrupt_id>/", views.approval_page, name="approval"),
     path("approvals/<slug:interrupt_id>/panel/", views.approval_panel, name="approval-panel"),
     path("approvals/<slug:interrupt_id>/decide/", views.decide, name="approval-decide"),
+    path("approvals/<slug:interrupt_id>/answer/", views_questions.answer, name="approval-answer"),
     path("approvals/<slug:interrupt_id>/edit/", views.edit, name="approval-edit"),
     path("approvals/<slug:interrupt_id>/hold/", views.hold, name="approval-hold"),
     path("approvals/<slug:interrupt_id>/release/", views.release, name="approval-release"),

@@ -13,6 +13,7 @@ from approvals_app import audit, decisions, edit_form, holds, inbox
 from approvals_app.forms import DecisionForm, EditForm, ExtendForm, HoldForm, IncompleteDecision
 from approvals_app.models import Interrupt
 from approvals_app.panel import Typed, panel_context
+from approvals_app.questions import question_context
 from dexweb.engine.errors import DexwebError
 from dexweb.pages import render_refusal
 
@@ -22,7 +23,11 @@ may_see = permission_required("approvals_app.view_interrupt", raise_exception=Tr
 @require_safe
 @may_see
 def approval_page(request: HttpRequest, interrupt_id: str) -> HttpResponse:
-    context = panel_context(request.user, _find(interrupt_id))
+    interrupt = _find(interrupt_id)
+    if interrupt.is_question:
+        context = question_context(request.user, interrupt)
+        return render(request, "approvals/question.html", context)
+    context = panel_context(request.user, interrupt)
     return render(request, "approvals/page.html", context)
 
 
@@ -30,7 +35,11 @@ def approval_page(request: HttpRequest, interrupt_id: str) -> HttpResponse:
 @may_see
 def approval_panel(request: HttpRequest, interrupt_id: str) -> HttpResponse:
     """The panel alone, for a page that refreshes or embeds it."""
-    context = panel_context(request.user, _find(interrupt_id))
+    interrupt = _find(interrupt_id)
+    if interrupt.is_question:
+        context = question_context(request.user, interrupt)
+        return render(request, "approvals/_question.html", context)
+    context = panel_context(request.user, interrupt)
     return render(request, "approvals/_panel.html", context)
 
 
@@ -129,19 +138,25 @@ def _change(
     part: str,
 ) -> HttpResponse:
     """Answers with the part alone (htmx), so that what is typed elsewhere stays, or the page."""
-    template = part if request.htmx else "approvals/page.html"
+    page = "approvals/question.html" if interrupt.is_question else "approvals/page.html"
+    template = part if request.htmx else page
     try:
         _check(form)
         act()
     except DexwebError as refusal:
-        context = panel_context(request.user, _find(interrupt.pk), refusal=refusal)
+        context = _context_of(request.user, _find(interrupt.pk), refusal=refusal)
         context["part_refusal"] = refusal
         answer = render_refusal(request, template, context, refusal)
         return trigger_client_event(answer, "panel:stale")
     if not request.htmx:
         return redirect("approval", interrupt.pk)
-    answer = render(request, template, panel_context(request.user, _find(interrupt.pk)))
+    answer = render(request, template, _context_of(request.user, _find(interrupt.pk)))
     return trigger_client_event(answer, "panel:stale")
+
+
+def _context_of(user: Any, interrupt: Interrupt, **shown: Any) -> dict[str, Any]:
+    context = question_context if interrupt.is_question else panel_context
+    return context(user, interrupt, **shown)
 
 
 def _check(form: Any) -> None:

@@ -39,7 +39,9 @@ def approval_list(request: HttpRequest) -> HttpResponse:
         under = filters if request.GET.get("matching") == "1" else None
         rows = inbox.rows_by_id(request.GET["rows"], under, viewer)
         together = request.GET.get("together") == "1"
-        groups = groups_of((row, together or row.pk, row.args_start) for row in rows)
+        groups = groups_of(
+            (row, (together and not row.is_question) or row.pk, row.args_start) for row in rows
+        )
         return render(request, "approvals/_rows.html", {"groups": groups})
     page = inbox.page_of_approvals(filters, viewer, request.GET.get("cursor", ""))
     agents, tools = inbox.names()
@@ -65,7 +67,7 @@ def approval_list(request: HttpRequest) -> HttpResponse:
 
 def _compared(row: Any, filters: ApprovalFilters) -> tuple[Any, Any, str]:
     """Twins are looked for among what is pending, and for the same people."""
-    alone = "" if filters.state == Interrupt.State.PENDING else row.pk
+    alone = "" if filters.state == Interrupt.State.PENDING and not row.is_question else row.pk
     return row, (row.tool, row.session.agent_id, row.rank, alone), row.args_start
 
 

@@ -282,12 +282,31 @@ def _call(call: CallRow, steps: Sequence[StepRow]) -> Call:
         call_id=call.call_id,
         step_id=step.step_id if step else call.model_step,
         tool=tool_words(call.tool),
-        args=args_words(call.args_start),
+        args=_asked_words(call) or args_words(call.args_start),
         state=state,
         words=words,
-        why=call.words_start if call.outcome not in ("", "completed") else "",
+        why=_why(call, step),
         time=_time(span),
     )
+
+
+def _asked_words(call: CallRow) -> str:
+    """What a question asks, in a line."""
+    if call.tool != "ask_user":
+        return ""
+    try:
+        asked = [str(one["question"]) for one in json.loads(call.args_start)["questions"]]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return ""
+    return shorten(" · ".join(" ".join(words.split()) for words in asked), ARGS_SHOWN)
+
+
+def _why(call: CallRow, step: StepRow | None) -> str:
+    """What else is to be said of how a call ended: who answered, until when it waited, what failed."""
+    if call.outcome == "completed" and step is not None and step.type == "AwaitAnswer":
+        return f"Answered {step.detail}"
+    waited = step is not None and step.type == "DurableWait"
+    return call.words_start if waited or call.outcome not in ("", "completed") else ""
 
 
 def _telling(steps: Sequence[StepRow]) -> StepRow | None:

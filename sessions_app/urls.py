@@ -39,6 +39,7 @@ urlpatterns = [
     path("sessions/<slug:session_id>/settings/", queue.update_settings, name="session-settings"),
     path("sessions/<slug:session_id>/raise-spend/", spend.raise_spend, name="session-raise-spend"),
     path("sessions/<slug:session_id>/cancel-turn/", detail.cancel_turn, name="session-cancel-turn"),
+    path("sessions/<slug:session_id>/steps/<str:step_id>/skip/", detail.skip, name="session-skip"),
     path("sessions/<slug:session_id>/stop/", detail.stop, name="session-stop"),
     path("workers/", workers.worker_list, name="worker-list"),
     path("spend/", spend.spend, name="spend"),

@@ -11,6 +11,7 @@ from django.utils import timezone
 
 from approvals_app.deception import segments, suspicious
 from approvals_app.models import Interrupt, Notification, NotificationEvent
+from approvals_app.questions import first_words
 from sessions_app import arguments
 from sessions_app.models import Credential
 from sessions_app.models.encrypted import WrongCredentialKey
@@ -52,9 +53,7 @@ def message(notification: Notification, *, with_arguments: bool = False) -> Mess
             ("Tool", line(interrupt.tool)),
             ("Agent", line(session.agent.name)),
             ("Session", line(session.title)),
-            ("Risk", line(interrupt.risk)),
-            ("Permission", line(said["permission"])),
-            ("Deadline", moment(datetime.fromisoformat(said["deadline"]))),
+            *_terms(interrupt, said),
             *([("Votes that no longer count", line(voted))] if voted else []),
         ],
         link=link(interrupt),
@@ -62,6 +61,17 @@ def message(notification: Notification, *, with_arguments: bool = False) -> Mess
         arguments="" if args is None else block(arguments.as_text(args), MOST_ARGUMENTS),
         args=args,
     )
+
+
+def _terms(interrupt: Interrupt, said: dict[str, Any]) -> list[tuple[str, str]]:
+    """Under which an approval was asked for; a question has none, but words."""
+    if interrupt.is_question:
+        return [("Asks", line(first_words(interrupt.args)))]
+    return [
+        ("Risk", line(interrupt.risk)),
+        ("Permission", line(said["permission"])),
+        ("Deadline", moment(datetime.fromisoformat(said["deadline"]))),
+    ]
 
 
 def mail_text(told: Message) -> str:
@@ -114,6 +124,8 @@ def content(notification: Notification, told: Message, delivery_id: str) -> dict
 
 def _headline(notification: Notification) -> str:
     said, tool = notification.said, line(notification.interrupt.tool)
+    if notification.interrupt.is_question:
+        return _question_headline(notification)
     if notification.event == Event.ASK:
         return f"Approval asked for: {tool}"
     if notification.event == Event.REMIND:
@@ -129,6 +141,15 @@ def _headline(notification: Notification) -> str:
         by = f"by {line(said['by'])}" if said["by"] else "by its policy, since nobody answered"
         return f"{verdict} {by}: {tool}"
     return f"{said['state'].capitalize()}, no decision is needed: {tool}"
+
+
+def _question_headline(notification: Notification) -> str:
+    said, agent = notification.said, line(notification.interrupt.session.agent.name)
+    if notification.event == Event.ASK:
+        return f"{agent} asks you a question"
+    if said["state"] == Interrupt.State.ANSWERED:
+        return f"{line(said['by'])} answered the question of {agent}"
+    return f"The question of {agent} needs no answer any more"
 
 
 def link(interrupt: Interrupt) -> str:

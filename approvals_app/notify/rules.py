@@ -24,6 +24,7 @@ from sessions_app.flow.terms import Actor
 ENDINGS = {
     Interrupt.State.APPROVED: NotificationEvent.DECIDE,
     Interrupt.State.REJECTED: NotificationEvent.DECIDE,
+    Interrupt.State.ANSWERED: NotificationEvent.DECIDE,
     Interrupt.State.EXPIRED: NotificationEvent.EXPIRE,
 }
 
@@ -133,6 +134,9 @@ def concerns(notification: Notification, user: Any) -> bool:
     interrupt, said = notification.interrupt, notification.said
     if said["by_id"] == user.pk or not user.has_perm(SEE):
         return False
+    if interrupt.is_question:
+        # Everybody who operates may answer; whose session it is hears of it.
+        return bool(interrupt.session.started_by_id == user.pk)
     if notification.event in CALLS_TO_ACT:
         return standing_to_decide(user, interrupt).may
     started = interrupt.session.started_by_id == user.pk

@@ -105,6 +105,21 @@ def _approval_decided(payload: Payload) -> str:
     return _joined(f"{verdict} by {by}" if by else verdict, payload, "reason")
 
 
+def _question_asked(payload: Payload) -> str:
+    questions = payload.get("questions") or []
+    return " · ".join(str(question.get("question", "")) for question in questions)
+
+
+def _question_answered(payload: Payload) -> str:
+    answers = [", ".join(map(str, answer)) for answer in payload.get("answers") or []]
+    return f"{_person(payload.get('by'))}: {' · '.join(answers)}"
+
+
+def _timer_fired(payload: Payload) -> str:
+    by = _person(payload.get("skipped_by"))
+    return f"skipped by {by}" if by else "its moment came"
+
+
 def _message(payload: Payload) -> str:
     author = _person(payload.get("author"))
     text = _text(payload, "text")
@@ -157,6 +172,10 @@ _SAY: dict[str, Callable[[Payload], str]] = {
     "approval.decided": _approval_decided,
     "approval.expired": lambda payload: "nobody answered before the deadline",
     "approval.canceled": lambda payload: "no longer needed",
+    "question.asked": _question_asked,
+    "question.answered": _question_answered,
+    "timer.set": lambda payload: f"until {_text(payload, 'until')}",
+    "timer.fired": _timer_fired,
     "message": _message,
     "message.edited": lambda payload: _by("edited", payload, "text"),
     "message.deleted": lambda payload: _by("withdrawn", payload, ""),

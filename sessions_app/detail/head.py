@@ -47,7 +47,9 @@ class Head:
 def head_of(session: Session, user: object, now: datetime) -> Head:
     """What the head shows ``user``. Few queries, some of them only while something waits."""
     waiting = _waiting(session, user) if session.open else []
-    deadline = waiting[0].interrupt.deadline if waiting else None
+    deadline = waiting[0].interrupt.due if waiting else None
+    if session.phase == Session.Phase.WAITING_TIMER:
+        deadline = next_timer(session)
     return Head(
         session=session,
         standing=session_standing(session, deadline, now),
@@ -60,21 +62,29 @@ def head_of(session: Session, user: object, now: datetime) -> Head:
     )
 
 
+<<<<<<< HEAD
 def _blocked(session: Session) -> str:
     if not session.open or session.phase != Session.Phase.WAITING_SPEND:
         return ""
     waits = session.steps.filter(type="AwaitSpend").order_by("-position")
     return waits.values_list("detail", flat=True).first() or ""
+=======
+def next_timer(session: Session) -> datetime | None:
+    """When the first of the session's open timers fires."""
+    open_ids = session.steps.filter(type="DurableWait", status="waiting").values("call_id")
+    plans = session.calls.filter(call_id__in=open_ids).values_list("policy", flat=True)
+    return min((datetime.fromisoformat(plan["until"]) for plan in plans), default=None)
+>>>>>>> 0282460 (Questions are answered on their page, in the session and from the inbox; a timer counts down and can be skipped)
 
 
 def _waiting(session: Session, user: object) -> list[Waiting]:
-    """Open approvals, the nearest deadline first."""
+    """Open approvals, the nearest deadline first, and then open questions."""
     if not user.has_perm("approvals_app.view_interrupt"):  # type: ignore[attr-defined]
         return []
     found = list(
         Interrupt.objects.pending()
         .filter(session=session)
-        .only("id", "step_id", "tool", "deadline", "permission", "risk")[:WAITING_READ]
+        .only("id", "kind", "step_id", "tool", "deadline", "permission", "risk")[:WAITING_READ]
     )
     if not found:
         return []

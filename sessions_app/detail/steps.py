@@ -67,6 +67,7 @@ class StepPanel:
     siblings: list[Step]
     call: ToolCall | None
     interrupt: Interrupt | None
+    until: datetime | None
 
 
 def panel(session: Session, step_id: str, now: datetime) -> StepPanel | None:
@@ -98,6 +99,7 @@ def panel(session: Session, step_id: str, now: datetime) -> StepPanel | None:
         siblings=_siblings(session, step),
         call=call,
         interrupt=interrupt,
+        until=_until(step, call),
     )
 
 
@@ -146,6 +148,13 @@ def _interrupt(session: Session, step: Step) -> Interrupt | None:
     if step.type not in ("AwaitToolApproval", "AwaitAnswer"):
         return None
     return Interrupt.objects.for_list().filter(session=session, step_id=step.step_id).first()
+
+
+def _until(step: Step, call: ToolCall | None) -> datetime | None:
+    """When an open timer fires."""
+    if step.type != "DurableWait" or step.status != Step.Status.WAITING or call is None:
+        return None
+    return datetime.fromisoformat(call.policy["until"])
 
 
 def _asked(session: Session, step: Step) -> list[AskedCall]:

@@ -30,9 +30,9 @@ EFFECT_WORDS = {
 
 
 def session_standing(session: Any, deadline: datetime | None, now: datetime) -> StateWords:
-    """How a session stands; a wait for approval says how long is left of the next ``deadline``."""
+    """How a session stands; a wait says how long is left until the next ``deadline``."""
     standing = session_words(session)
-    waits = session.phase == "waiting_approval" and session.status == "running"
+    waits = session.phase in ("waiting_approval", "waiting_timer") and session.status == "running"
     if waits and deadline and not session.stuck:
         return StateWords(standing.hue, f"{standing.words}, {_left(deadline - now)}")
     return standing

@@ -17,6 +17,7 @@ from django.views.decorators.http import require_POST, require_safe
 from django_htmx.http import trigger_client_event
 
 from approvals_app.panel import panel_context
+from approvals_app.questions import question_context
 from approvals_app.receipt import Receipt, receipts_of_call
 from dexweb.engine.errors import DexwebError
 from dexweb.pages import render_refusal
@@ -38,6 +39,7 @@ TABS = {
 }
 TAKEN = "session:changed"
 APPROVAL = "approvals/_panel.html"
+QUESTION = "approvals/_question.html"
 STOP_KINDS = {"complete", "cancel", "terminate", "fail"}
 reading = permission_required("sessions_app.view_session", raise_exception=True)
 operating = permission_required("sessions_app.operate_session", raise_exception=True)
@@ -169,6 +171,20 @@ def cancel_turn(request: HttpRequest, session_id: str) -> HttpResponse:
 
 @require_POST
 @operating
+def skip(request: HttpRequest, session_id: str, step_id: str) -> HttpResponse:
+    """Go on now instead of when this timer fires."""
+    return _act(
+        request,
+        session_id,
+        lambda key: actions.skip_wait(request.user, session_id, step_id, key),
+        form="skip",
+        template="sessions/_notice.html",
+        typed={},
+    )
+
+
+@require_POST
+@operating
 def stop(request: HttpRequest, session_id: str) -> HttpResponse:
     kind, reason = request.POST.get("kind", ""), request.POST.get("reason", "")
     if kind not in STOP_KINDS:
@@ -276,6 +292,9 @@ def _side(request: HttpRequest, session: Session, step_id: str) -> dict[str, Any
         return {"panel": panel}
     if panel.interrupt is None:
         return {"panel": panel, "receipts": _receipts(request, session, panel)}
+    if panel.interrupt.is_question:
+        context = question_context(request.user, panel.interrupt)
+        return {"panel": panel, "approval": render_to_string(QUESTION, context, request)}
     if not request.user.has_perm("approvals_app.view_interrupt"):
         return {"panel": replace(panel, interrupt=None)}
     # Drawn apart, since a form of this page and the approval's each speak of their own refusal.

@@ -10,7 +10,7 @@ export function sidePanel({ steps, chosen }) {
   let byHand = false;
 
   const typing = () => [...side.querySelectorAll("textarea, input[type=text]")].some((field) => field.value.trim());
-  const pending = () => side.querySelector("form[action*='/decide/']") !== null;
+  const pending = () => side.querySelector("form[action*='/decide/'], form[action*='/answer/']") !== null;
 
   async function fetchStep(step) {
     const number = ++asked;
@@ -70,9 +70,9 @@ export function sidePanel({ steps, chosen }) {
   function hear(event) {
     // One gate after another: a panel whose own approval is over makes room for the next.
     const free = !typing() && !pending() && (!byHand || body().dataset.kind === "interrupt");
-    if (event.type === "approval.requested" && free) {
+    if ((event.type === "approval.requested" || event.type === "question.asked") && free) {
       show(event.step_id);
-    } else if (event.type.startsWith("approval.")) {
+    } else if (/^(approval|question)\./.test(event.type)) {
       refresh();
     } else if (event.type === "step.changed" && !wanted) {
       show(event.step_id);
