@@ -29,7 +29,6 @@ from sessions_app.llm.failures import ModelFailed
 from sessions_app.llm.stream import ModelReply, RequestedCall, stream_response
 from sessions_app.llm.window import window_of
 from sessions_app.models import Agent, Session, Step, ToolCall, Turn
-from sessions_app.models.agents import most_specific
 from sessions_app.projection import locked, recording
 from sessions_app.spend.asked import asked
 from sessions_app.spend.limit import Refused, Reservation, spend_limit
@@ -119,14 +118,10 @@ class RunModel:
         """What the model is offered: a tool whose policy is switched off is as good as not there."""
         lists = await asyncio.gather(*(self._pool.known_tools(spec) for spec in connections))
         found = [tool for tools in lists for tool in tools]
-        return await in_database(_offered)(agent, found)
-
-
-def _offered(agent: Agent, found: list[ToolDef]) -> list[ToolDef]:
-    policies = agent.policies()
-    named = [(tool, most_specific(policies, tool.name)) for tool in found]
-    enabled = [tool for tool, policy in named if policy is None or policy.enabled]
-    return enabled + builtin.offered(agent)
+        if not agent.some_off:  # type: ignore[attr-defined]
+            return found + list(builtin.TOOLS.values())
+        enabled = [tool for tool in found if agent.policy_for(tool.name).enabled]
+        return enabled + builtin.offered(agent)
 
 
 def begin(given: RunModelInput) -> Begun | RunModelResult:
@@ -180,8 +175,8 @@ def gather(given: RunModelInput, begun: Begun) -> ModelCall:
     agent, turn = begun.agent, begun.turn
     if not agent.enabled:
         raise ModelUnavailable(f"The agent {agent.name} is disabled.")
-    # Which tools are offered is judged outside of the database's thread.
-    sources.with_policies(agent)
+    if agent.some_off:  # type: ignore[attr-defined]
+        sources.with_policies(agent)
     index = int(given.step.step_id.rpartition("-")[2]) - 1
     return ModelCall(
         spec=sources.model_spec(turn.settings, index),

@@ -2,20 +2,27 @@
 
 from typing import Any
 
-from django.db.models import prefetch_related_objects
+from django.db.models import Exists, OuterRef, Q, prefetch_related_objects
 
 from sessions_app.flow.terms import ApprovalPolicy, EscalationStep
 from sessions_app.llm.factory import ModelSpec, ModelUnavailable
-from sessions_app.models import Agent, Connection, Credential
+from sessions_app.models import Agent, Connection, Credential, ToolPolicy
 from sessions_app.session_settings import effective
 from sessions_app.tools.durations import duration_seconds
 from sessions_app.tools.mcp import ConnectionSpec, ConnectionUnavailable
 
 
 def agent_named(name: str) -> Agent:
-    """An agent with its connections; see `with_policies`."""
+    """An agent with its connections, and whether any tool of it is switched off, as ``some_off``.
+
+    See `with_policies`.
+    """
+    off = ToolPolicy.objects.filter(
+        Q(agent=OuterRef("pk")) | Q(connection__agent=OuterRef("pk")), enabled=False
+    )
     return (
-        Agent.objects.select_related("credential")
+        Agent.objects.annotate(some_off=Exists(off))
+        .select_related("credential")
         .prefetch_related("connections__credential")
         .get(name=name)
     )

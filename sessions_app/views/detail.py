@@ -173,7 +173,7 @@ def cancel_turn(request: HttpRequest, session_id: str) -> HttpResponse:
 @operating
 def skip(request: HttpRequest, session_id: str, step_id: str) -> HttpResponse:
     """Go on now instead of when this timer fires."""
-    return _act(
+    return act_on(
         request,
         session_id,
         lambda key: actions.skip_wait(request.user, session_id, step_id, key),
