@@ -62,19 +62,18 @@ def head_of(session: Session, user: object, now: datetime) -> Head:
     )
 
 
-<<<<<<< HEAD
 def _blocked(session: Session) -> str:
     if not session.open or session.phase != Session.Phase.WAITING_SPEND:
         return ""
     waits = session.steps.filter(type="AwaitSpend").order_by("-position")
     return waits.values_list("detail", flat=True).first() or ""
-=======
+
+
 def next_timer(session: Session) -> datetime | None:
     """When the first of the session's open timers fires."""
     open_ids = session.steps.filter(type="DurableWait", status="waiting").values("call_id")
     plans = session.calls.filter(call_id__in=open_ids).values_list("policy", flat=True)
     return min((datetime.fromisoformat(plan["until"]) for plan in plans), default=None)
->>>>>>> 0282460 (Questions are answered on their page, in the session and from the inbox; a timer counts down and can be skipped)
 
 
 def _waiting(session: Session, user: object) -> list[Waiting]:
