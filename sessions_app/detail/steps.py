@@ -91,7 +91,7 @@ def panel(session: Session, step_id: str, now: datetime) -> StepPanel | None:
         words=step_words(step).words,
         time=_span(step.started_at, step.ended_at or (now if _is_open(step) else None)),
         waited=_span(step.scheduled_at, step.started_at),
-        effect=EFFECT_WORDS.get(call.effect, call.effect) if call else "",
+        effect=_effect(step, call),
         decided=_decided(step, asked),
         times=_times(step),
         values=_values(step, call),
@@ -148,6 +148,13 @@ def _interrupt(session: Session, step: Step) -> Interrupt | None:
     if step.type not in ("AwaitToolApproval", "AwaitAnswer"):
         return None
     return Interrupt.objects.for_list().filter(session=session, step_id=step.step_id).first()
+
+
+def _effect(step: Step, call: ToolCall | None) -> str:
+    """What the call does to the world; a wait does nothing to it."""
+    if call is None or step.type in ("AwaitAnswer", "DurableWait"):
+        return ""
+    return EFFECT_WORDS.get(call.effect, call.effect)
 
 
 def _until(step: Step, call: ToolCall | None) -> datetime | None:

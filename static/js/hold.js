@@ -21,4 +21,4 @@ document.addEventListener("input", (event) => {
 });
 
 // Who decides has no more need of it.
-document.addEventListener("submit", (event) => event.target.matches(".decide") && clearTimeout(timer), true);
+document.addEventListener("submit", (event) => event.target.matches(".decide, .answer") && clearTimeout(timer), true);
