@@ -58,6 +58,10 @@ class Timers:
         timer.skipped_by = by
         self._fired(timer)
 
+    def skip_all(self, by: Actor) -> None:
+        for timer in list(self._open.values()):
+            self.skip(timer, by)
+
     def drop(self, timer: Timer) -> None:
         """Its turn was canceled: nothing fires any more."""
         self._open.pop(timer.step_id, None)

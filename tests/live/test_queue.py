@@ -115,6 +115,18 @@ def test_steering_settles_what_waits_for_people_and_is_read_before_the_next_mode
     assert_stream_is_whole(session)
 
 
+def test_steering_ends_a_durable_wait_so_that_the_agent_reads_it_now(live: Live) -> None:
+    user = live.person("ann")
+    waits = {"calls": [{"tool": "wait_for", "args": {"duration": "2h"}}]}
+    session = live.start(user, live.agent([waits, {"text": "Right."}], pool="standing"), "First.")
+    until(lambda: session.steps.filter(type="DurableWait", status="waiting").exists(), "a wait")
+    sent = actions.send_message(user, session.pk, "Go on now.", rid())
+    actions.steer(user, session.pk, sent.id, rid())
+    live.idle(session)
+    assert "ann skipped the wait" in session.calls.get().words
+    assert session.messages.get(message_id=sent.id).before_step == "RunModel-2"
+
+
 def test_what_is_steered_in_while_the_last_answer_is_written_is_answered_in_the_same_turn(
     live: Live,
 ) -> None:

@@ -87,12 +87,14 @@ class QueueRpcs(SessionState):
             self._find(rpc.message_id)
 
     async def _steer(self, rpc: Steer) -> tuple[str, str]:
-        """What the turn waits for people to say is settled by what they just said."""
+        """What the turn waits for is settled by what people just said: the agent is to read it now."""
         channel, index = self._find(rpc.message_id)
         if channel is self._queue:
             self._steered.append(self._queue.pop(index))
             self._facts.add(MessageSteered("message_steered", rpc.message_id, rpc.actor))
             self._interrupts.supersede(rules.steered_words(rpc.actor.name))
+            if self._turn is not None:
+                self._turn.timers.skip_all(rpc.actor)
         return rpc.message_id, "steered"
 
     def _waiting(self) -> list[UserMessage]:
