@@ -7,10 +7,13 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
+from django.test import Client
 from django.utils import timezone
 
 from approvals_app import holds
 from approvals_app.models import AuditEntry, Interrupt
+from approvals_app.notify.render import message
+from approvals_app.notify.rules import concerns
 from dexweb.engine.errors import (
     InterruptAlreadyDecided,
     InvalidArguments,
@@ -21,7 +24,7 @@ from dexweb.engine.errors import (
     WrongKind,
 )
 from sessions_app import actions
-from sessions_app.models import Session, Step
+from sessions_app.models import Agent, Session, Step
 from tests.live.conftest import Live, assert_stream_is_whole, until
 
 COLOUR = {"question": "Which colour?", "choices": ["red", "blue"]}
@@ -238,8 +241,6 @@ def test_a_built_in_tool_is_left_out_by_its_own_name_and_by_no_pattern(
     live: Live, ann: User
 ) -> None:
     name = live.agent(calls(ask(COLOUR), ("wait_for", {"duration": "10ms"})), pool="standing")
-    from sessions_app.models import Agent
-
     agent = Agent.objects.get(name=name)
     agent.tools.create(pattern="wait_*", enabled=False)
     agent.tools.create(pattern="ask_user", enabled=False)
@@ -247,3 +248,54 @@ def test_a_built_in_tool_is_left_out_by_its_own_name_and_by_no_pattern(
     live.idle(session)
     assert outcome(session, "wait_for")[0] == "completed"
     assert outcome(session, "ask_user") == ("failed", "There is no tool ask_user. It did not run.")
+
+
+def test_over_rest_a_question_is_found_and_answered_and_a_wait_is_skipped(
+    live: Live, ann: User, client: Client
+) -> None:
+    session = begin(live, ann, ask(COLOUR, WHY), ("wait_for", {"duration": "2h"}))
+    asked, step = live.ask(session), timer(live, session)
+    client.force_login(ann)
+    (listed,) = client.get("/api/v1/approvals/?kind=question&mine=true").json()["results"]
+    assert (listed["id"], listed["deadline"], listed["answers"]) == (asked.pk, None, None)
+    assert [one["question"] for one in listed["questions"]] == ["Which colour?", "Why?"]
+
+    def post(address: str, body: dict[str, Any]) -> Any:
+        return client.post(f"/api/v1/{address}", body, content_type="application/json")
+
+    wrong = post(f"approvals/{asked.pk}/answer", {"revision": 1, "answers": ["green", "so"]})
+    assert (wrong.status_code, wrong.json()["code"]) == (422, "invalid_arguments")
+    right = post(f"approvals/{asked.pk}/answer", {"revision": 1, "answers": ["red", ["so"]]})
+    assert (right.status_code, right.json()["state"]) == (200, "answered")
+    assert (right.json()["answers"], right.json()["decided_by"]) == ([["red"], ["so"]], "ann")
+    skip = f"sessions/{session.pk}/steps/{step.step_id}/skip"
+    assert post(skip, {}).status_code == 202
+    again = post(skip, {})
+    assert (again.status_code, again.json()["code"]) == (409, "not_waiting")
+
+
+def test_on_its_page_a_refused_answer_keeps_what_was_typed_and_then_says_who_answered(
+    live: Live, ann: User, client: Client
+) -> None:
+    asked = live.ask(begin(live, ann, ask(COLOUR, WHY)))
+    client.force_login(ann)
+    inbox = client.get("/approvals/").content.decode()
+    assert "Your answer" in inbox and "Which colour? · Why?" in inbox and "data-pick>" not in inbox
+    address = f"/approvals/{asked.pk}/answer/"
+    form = {"revision": "1", "request_id": key(), "text-1": "It is calmer."}
+    refused = client.post(address, form, headers={"HX-Request": "true"})
+    assert refused.status_code == 422
+    assert "Choose an answer." in refused.content.decode()
+    assert "It is calmer.</textarea>" in refused.content.decode()
+    taken = client.post(address, {**form, "choice-0": "blue"}, headers={"HX-Request": "true"})
+    assert taken.status_code == 200
+    assert "<b>ann</b> answered." in taken.content.decode()
+    late = client.post(address, {**form, "request_id": key()}, headers={"HX-Request": "true"})
+    assert late.status_code == 409 and "It is calmer." in late.content.decode()
+
+
+def test_whose_session_it_is_hears_of_the_question_and_nobody_else(live: Live, ann: User) -> None:
+    bob = live.person("bob", "refunds.approve")
+    news = live.ask(begin(live, ann, ask(COLOUR))).notifications.get()
+    assert (news.event, concerns(news, ann), concerns(news, bob)) == ("ask", True, False)
+    assert message(news).headline == "desk asks you a question"
