@@ -50,12 +50,13 @@ class Scope:
         self.acting = 0
         self.spend = spend
         self.canceled = False
-        self._running: set[asyncio.Task[Any]] = set()
+        # In order: a set's is another one when the same history is replayed.
+        self._running: dict[asyncio.Task[Any], None] = {}
 
     def cancel(self) -> None:
         """Cancel what runs; each call still gets its outcome before the turn ends."""
         self.canceled = True
-        for task in self._running:
+        for task in list(self._running):
             task.cancel()
 
     async def cancellable(self, work: Coroutine[Any, Any, Any]) -> Any:
@@ -64,7 +65,7 @@ class Scope:
             work.close()
             return None
         task = asyncio.create_task(work)
-        self._running.add(task)
+        self._running[task] = None
         try:
             return await task
         except asyncio.CancelledError:
@@ -72,7 +73,7 @@ class Scope:
                 raise
             return None
         finally:
-            self._running.discard(task)
+            self._running.pop(task, None)
 
     def take_steered(self, step: StepChanged) -> None:
         """What people steered in is read by ``step``, a model call, and by those after it."""

@@ -1,5 +1,6 @@
 """Histories that were saved replay on today's Flow: code can be rolled out while sessions wait."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -30,3 +31,14 @@ async def test_a_saved_history_replays(path: Path) -> None:
         build_id=BUILD_ID,
     )
     await replayer.replay_workflow(history)
+
+
+def test_the_flow_keeps_no_set_since_its_order_would_be_another_one_in_a_replay() -> None:
+    flow = Path(__file__).parents[2] / "sessions_app" / "flow"
+    kept = [
+        f"{path.name}: {line.strip()}"
+        for path in sorted(flow.rglob("*.py"))
+        for line in path.read_text().splitlines()
+        if re.search(r":\s*set\[|\bset\(\)", line)
+    ]
+    assert kept == []

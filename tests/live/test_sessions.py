@@ -187,6 +187,19 @@ def test_cancelling_a_turn_stops_a_running_read(live: Live) -> None:
     assert live.call(session, "lookup_order").outcome == "canceled"
 
 
+def test_cancelling_many_parallel_calls_is_the_same_again_when_it_is_replayed(live: Live) -> None:
+    """Every history is replayed at the end of its test; here many things are canceled at once."""
+    live.agent(
+        [{"calls": [LOOKUP] * 12}, {"text": "Done."}], delay="lookup_order=60s", pool="standing"
+    )
+    ann = live.person("ann")
+    session = live.start(ann)
+    until(lambda: len(live.ledger("lookups")) == 12, "all of them to run")
+    actions.cancel_turn(ann, session.pk, "Too slow", new_id())
+    live.idle(session)
+    assert {call.outcome for call in session.calls.all()} == {"canceled"}
+
+
 def test_cancelling_a_turn_never_calls_a_begun_write_undone(live: Live) -> None:
     refund = {"order_id": "A-1042", "amount": 20, "currency": "EUR", "reason": "late"}
     calls = [{"tool": "shop__issue_refund", "args": refund}]
