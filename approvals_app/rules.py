@@ -9,7 +9,7 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from approvals_app.models import Delegation, Interrupt, PermissionKey, Principal
 from approvals_app.models.interrupts import OPERATE
-from sessions_app.models import Message
+from sessions_app.models import Message, Session
 
 SEE = "approvals_app.view_interrupt"
 
@@ -114,11 +114,13 @@ def barred_rows(tied: Iterable[int]) -> Q:
     editor = Q(edited_by__isnull=True) | Q(edited_by__in=tied)
     wrote = told.filter(author | (Q(edited_at__isnull=False) & editor))
     asked = Q(session__started_by__isnull=True) | Q(session__started_by__in=tied)
-    return Q(policy__four_eyes=True) & (asked | ~Exists(told) | Exists(wrote))
+    led = Session.behind.through.objects.filter(session=OuterRef("session"), user__in=tied)
+    return Q(policy__four_eyes=True) & (asked | ~Exists(told) | Exists(wrote) | Exists(led))
 
 
 def writers(turns: Collection[tuple[str, int]]) -> dict[tuple[str, int], set[int | None]]:
-    """Who wrote or edited what each turn, (session, number), was told; None is somebody unknown."""
+    """Who wrote or edited what each turn, (session, number), was told, or what led to its session
+    where another one delegated to it; None is somebody unknown."""
     told = Message.objects.filter(
         session__in={session for session, _ in turns}, turn__in={turn for _, turn in turns}
     )
@@ -129,6 +131,12 @@ def writers(turns: Collection[tuple[str, int]]) -> dict[tuple[str, int], set[int
         wrote.setdefault((session, turn), set()).update(
             {author} if edited_at is None else {author, edited_by}
         )
+    if wrote:
+        led = Session.behind.through.objects.filter(session__in={session for session, _ in wrote})
+        behind: dict[str, set[int]] = {}
+        for session, person in led.values_list("session", "user"):
+            behind.setdefault(session, set()).add(person)
+        wrote = {turn: {*people, *behind.get(turn[0], ())} for turn, people in wrote.items()}
     return {turn: wrote.get(turn) or {None} for turn in turns}
 
 

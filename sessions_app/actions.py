@@ -4,6 +4,7 @@ import hashlib
 import json
 import uuid
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from datetime import datetime
 from decimal import Decimal
 from typing import Any
@@ -36,13 +37,13 @@ from sessions_app.models import Agent, Session
 from sessions_app.reconcile import LOST, close, reconcile
 from sessions_app.session_settings import patch_errors
 from sessions_app.step_times import limits_for
-from sessions_app.text import keepable
+from sessions_app.text import keepable, title_of
 
 OPERATE = "sessions_app.operate_session"
 RAISE_SPEND = "sessions_app.raise_spend"
 MOST_RAISED = 1_000_000
-TITLE_LENGTH = 80
 REASON_BYTES = 8 * 1024
+PARENT_TERMINATED = "The session that gave it this task was terminated."
 
 
 def actor_of(user: User) -> terms.Actor:
@@ -79,7 +80,7 @@ def start_session(
             state.SessionInput(
                 session_id=session_id,
                 agent=definition.name,
-                title=(title.strip() or _title_of(message))[:200],
+                title=(title.strip() or title_of(message))[:200],
                 pool=definition.pool,
                 started_by=actor_of(user),
                 first_message=terms.UserMessage(
@@ -286,7 +287,18 @@ def _terminate(user: User, session: Session, reason: str) -> state.RpcAnswer:
     """A terminated Flow says nothing any more, so its end is recorded here."""
     _asked(session, SessionEngine().terminate, reason)
     close(session.pk, Session.Status.TERMINATED, reason, user.get_username())
+    _terminate_children(session, user.get_username())
     return _ended(session, Session.Status.TERMINATED)
+
+
+def _terminate_children(session: Session, by: str) -> None:
+    """The engine ends them too, by and by; their rows need not wait for that."""
+    for child in session.children.filter(status=Session.Status.RUNNING):
+        # One that had not begun, or has just ended, is as good as terminated.
+        with suppress(SessionClosed, SessionNotFound):
+            async_to_sync(SessionEngine().terminate)(child.pk, PARENT_TERMINATED)
+        close(child.pk, Session.Status.TERMINATED, PARENT_TERMINATED, by)
+        _terminate_children(child, by)
 
 
 def _ended(session: Session, status: str) -> state.RpcAnswer:
@@ -343,11 +355,6 @@ def session_id_for(agent: Agent, user: User, request_id: str) -> str:
 
 def new_request_id() -> str:
     return str(uuid.uuid4())
-
-
-def _title_of(message: str) -> str:
-    line = " ".join(message.split())
-    return line if len(line) <= TITLE_LENGTH else f"{line[: TITLE_LENGTH - 1]}…"
 
 
 def _start(given: state.SessionInput, at: datetime) -> None:

@@ -3,6 +3,8 @@
 import difflib
 from typing import Any
 
+from sessions_app.models import Agent
+
 SCRIPT_MODEL = "demo:script"
 DEMO_MODELS = ("demo:refund-desk", SCRIPT_MODEL)
 
@@ -52,3 +54,9 @@ def _known_models() -> frozenset[str]:
     from pydantic_ai.models import KnownModelName
 
     return frozenset(get_args(getattr(KnownModelName, "__value__", KnownModelName)))
+
+
+def unknown_agents(names: list[str]) -> list[str]:
+    """Those of ``names`` that no agent has."""
+    known = set(Agent.objects.filter(name__in=names).values_list("name", flat=True))
+    return [name for name in names if name not in known]

@@ -8,7 +8,12 @@ from typing import Any, Literal
 from django.core.exceptions import ValidationError
 from django.db import models, transaction
 
-from sessions_app.agent_rules import model_errors, model_warning, settings_errors
+from sessions_app.agent_rules import (
+    model_errors,
+    model_warning,
+    settings_errors,
+    unknown_agents,
+)
 from sessions_app.agents_file import (
     AgentEntry,
     AgentsFile,
@@ -69,6 +74,7 @@ class Importer:
             self._connection(connection)
         for agent in self.found.agents:
             self._agent(agent)
+        self._check_delegates()
         return self.report
 
     def _credential(self, entry: CredentialEntry) -> None:
@@ -121,6 +127,15 @@ class Importer:
             row.connections.set(connections)
             _replace_policies(policies, agent=row)
             set_budgets(row, entry.budgets)
+
+    def _check_delegates(self) -> None:
+        """They may stand further down in the file, or not in it at all."""
+        for agent in self.found.agents:
+            for name in unknown_agents(agent.values["delegates"]):
+                if name not in {other.name for other in self.found.agents}:
+                    self.errors.append(
+                        f"agents.{agent.name}.delegates: there is no agent called “{name}”"
+                    )
 
     def _policy(self, entry: ToolEntry, **owner: Agent | Connection) -> ToolPolicy:
         """``owner`` is ``agent=`` or ``connection=``."""

@@ -6,6 +6,7 @@ from datetime import timedelta
 from django.db.models import Count
 from django.utils import timezone
 
+from sessions_app.flow.terms import DELEGATE
 from sessions_app.models import Agent, ToolCall, ToolPolicy
 from sessions_app.models.agents import most_specific
 
@@ -67,5 +68,7 @@ def preview(agent: Agent, policies: list[ToolPolicy]) -> Preview:
 
 
 def _asks(policies: list[ToolPolicy], tool: str) -> bool:
+    if tool == DELEGATE:
+        return any(policy.pattern == tool and policy.needs_approval for policy in policies)
     policy = most_specific(policies, tool)
     return policy is None or policy.needs_approval

@@ -97,6 +97,7 @@ def ensure_session(session_id: str, started: fact.SessionStarted, at: datetime) 
             "labels": started.labels,
             "limits": asdict(started.limits) if started.limits else {},
             "started_by_id": user_of(started.started_by),
+            "parent_id": started.parent or None,
             "created_at": at,
             "updated_at": at,
         },
@@ -140,6 +141,7 @@ def _session_started(session: Session, body: fact.SessionStarted, at: datetime) 
             "title": body.title,
             "by": body.started_by.name,
             "run_id": body.run_id,
+            **({"parent": body.parent} if body.parent else {}),
         },
         at,
     )

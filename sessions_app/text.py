@@ -2,6 +2,7 @@
 
 import re
 
+TITLE_LENGTH = 80
 _UNKEEPABLE = re.compile("[\x00\ud800-\udfff]")
 
 
@@ -12,3 +13,9 @@ def keepable(text: str) -> str:
     other character stays as it came.
     """
     return _UNKEEPABLE.sub("\ufffd", text)
+
+
+def title_of(message: str) -> str:
+    """A session's title from what it was told first: one line, cut where it is long."""
+    line = " ".join(keepable(message).split())
+    return line if len(line) <= TITLE_LENGTH else f"{line[: TITLE_LENGTH - 1]}…"

@@ -34,7 +34,6 @@ from dexweb.engine.codec import data_converter
 from sessions_app.flow import state
 from sessions_app.flow.queues import flow_queue
 
-FLOW = "Session"
 UNHANDLED_COMMAND = WorkflowTaskFailedCause.WORKFLOW_TASK_FAILED_CAUSE_UNHANDLED_COMMAND
 LOCK_RETRY_LIMIT = 2.0
 ANSWER_LIMIT = 15.0
@@ -96,7 +95,7 @@ class SessionEngine:
             client = await self.client()
             try:
                 handle = await client.start_workflow(
-                    FLOW,
+                    state.SESSION,
                     given,
                     id=given.session_id,
                     task_queue=flow_queue(given.pool),

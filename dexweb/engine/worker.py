@@ -24,6 +24,7 @@ from sessions_app.flow.queues import flow_queue, model_queue, tool_queue
 from sessions_app.flow.session import SessionFlow
 from sessions_app.steps.call_tool import CallTool, reconcile_call
 from sessions_app.steps.compact import compact_context
+from sessions_app.steps.delegate import begin_delegation, end_delegation
 from sessions_app.steps.record import record_facts
 from sessions_app.steps.run_model import RunModel
 from sessions_app.tools.mcp import ToolPool
@@ -76,7 +77,7 @@ def build_workers(
         worker(
             flow_queue(given.pool),
             # The last two for Steps that were scheduled before kinds had queues of their own.
-            [reconcile_call, record_facts, model, call],
+            [reconcile_call, record_facts, begin_delegation, end_delegation, model, call],
             RECORD_SLOTS,
             workflows=[SessionFlow],
             workflow_runner=SANDBOX,

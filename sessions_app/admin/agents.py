@@ -16,7 +16,7 @@ from django.urls import URLPattern, path, reverse
 from sessions_app.admin.json_field import JSONBox
 from sessions_app.admin.policies import ToolPolicyInline, policy_words
 from sessions_app.admin.revision import RevisionAdmin, RevisionForm
-from sessions_app.agent_rules import model_errors, model_warning, settings_errors
+from sessions_app.agent_rules import model_errors, model_warning, settings_errors, unknown_agents
 from sessions_app.models import Agent, Credential, ToolPolicy
 from sessions_app.models.agents import with_lent
 from sessions_app.policy_preview import Preview, preview
@@ -29,6 +29,25 @@ class AgentForm(RevisionForm):
         initial=dict,
         help_text="For demo:script a “script”, a list with an entry for each model call; else {}.",
     )
+
+    delegates = forms.MultipleChoiceField(
+        required=False,
+        help_text="Agents that it may give tasks to, each in a session of its own. Hold Ctrl or ⌘ to "
+        "choose several.",
+    )
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if "delegates" in self.fields:
+            # One that is gone is still shown, so that it can be taken away.
+            names = {*Agent.objects.values_list("name", flat=True), *self.instance.delegates}
+            self.fields["delegates"].choices = [(name, name) for name in sorted(names)]
+
+    def clean_delegates(self) -> list[str]:
+        names: list[str] = self.cleaned_data["delegates"]
+        for name in unknown_agents(names):
+            raise ValidationError(f"There is no agent called “{name}” any more. Take it away.")
+        return names
 
     def clean_model(self) -> str:
         model: str = self.cleaned_data["model"].strip()
@@ -70,7 +89,7 @@ class AgentAdmin(RevisionAdmin):
                 "description": "Counts for sessions that start from now on.",
             },
         ),
-        ("Tools", {"fields": ["connections", "pool"]}),
+        ("Tools", {"fields": ["connections", "delegates", "pool"]}),
     ]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Agent]:

@@ -62,6 +62,7 @@ class AgentSerializer(serializers.ModelSerializer[Agent]):
             "model",
             "credential",
             "connections",
+            "delegates",
             "pool",
             "model_timeout",
             "model_schedule_to_start",

@@ -133,17 +133,31 @@ class RunSerializer(serializers.Serializer[Any]):
 
 class SessionDetailSerializer(SessionSerializer):
     spend = SpendWithLimitSerializer(source="*", read_only=True)
+    parent = serializers.CharField(source="parent_id", read_only=True, allow_null=True)
+    children = serializers.SerializerMethodField()
     limits = serializers.SerializerMethodField()
     runs = serializers.SerializerMethodField()
 
     class Meta(SessionSerializer.Meta):
-        fields = [*SessionSerializer.Meta.fields, "limits", "runs", "retained_from"]
+        fields = [
+            *SessionSerializer.Meta.fields,
+            "parent",
+            "children",
+            "limits",
+            "runs",
+            "retained_from",
+        ]
         read_only_fields = fields
 
     @extend_schema_field(LimitsSerializer)
     def get_limits(self, session: Session) -> dict[str, Any]:
         limits = asdict(Limits())
         return {name: limits[name] for name in SHOWN_LIMITS}
+
+    @extend_schema_field(serializers.ListField(child=serializers.CharField()))
+    def get_children(self, session: Session) -> list[str]:
+        """Those that it delegated to, oldest first."""
+        return list(session.children.order_by("created_at", "id").values_list("pk", flat=True))
 
     @extend_schema_field(RunSerializer(many=True))
     def get_runs(self, session: Session) -> list[dict[str, Any]]:
@@ -198,12 +212,14 @@ class StepSerializer(serializers.ModelSerializer[Step]):
 class ToolCallSerializer(serializers.ModelSerializer[ToolCall]):
     args = ExactJSONField(read_only=True)
     args_json = serializers.CharField(source="args", read_only=True)
+    child = serializers.CharField(source="child_id", read_only=True, allow_null=True)
 
     class Meta:
         model = ToolCall
         fields = [
             "call_id",
             "tool",
+            "child",
             "effect",
             "args",
             "args_json",

@@ -12,7 +12,7 @@ from temporalio import workflow
 from temporalio.exceptions import ActivityError
 
 with workflow.unsafe.imports_passed_through():
-    from sessions_app.flow import rules, times, waits
+    from sessions_app.flow import delegation, rules, times, waits
     from sessions_app.flow.fact import StepChanged
     from sessions_app.flow.interrupt import approved_call
     from sessions_app.flow.queues import tool_queue
@@ -27,6 +27,7 @@ with workflow.unsafe.imports_passed_through():
         ToolCallPlan,
         ToolCallResult,
     )
+    from sessions_app.flow.terms import DELEGATE
 
 
 class Calls:
@@ -153,24 +154,34 @@ class Calls:
         index: int,
         last_steps: dict[int, str],
     ) -> ToolCallResult:
-        terms = times.of_tool(call, self._scope.limits)
-        attempts = terms.attempts
         self._scope.acting += 1
         self._scope.show_phase()
         try:
-            for attempt in range(1, rules.MOST_ATTEMPTS + 1):
-                last = attempt >= attempts
-                result = await self._attempt_tool(call, step, approval, attempt, last)
-                attempts = min(attempts + result.handed_back, rules.MOST_ATTEMPTS)
-                if not result.retryable or attempt >= attempts or self._scope.canceled:
-                    break
-                await self._scope.pause(step, attempt, result.words, terms.backoff)
+            if call.tool == DELEGATE:
+                result, attempt = await delegation.run(self._scope, call, step, approval), 1
+            else:
+                result, attempt = await self._try_tool(call, step, approval)
             if result.outcome == "outcome_unknown":
                 last_steps[index] = self._tell_unknown(call, step, result, attempt)
             return result
         finally:
             self._scope.acting -= 1
             self._scope.show_phase()
+
+    async def _try_tool(
+        self, call: ToolCallPlan, step: StepChanged, approval: Approval | None
+    ) -> tuple[ToolCallResult, int]:
+        """(how it ended, after how many attempts)."""
+        terms = times.of_tool(call, self._scope.limits)
+        attempts = terms.attempts
+        for attempt in range(1, rules.MOST_ATTEMPTS + 1):
+            last = attempt >= attempts
+            result = await self._attempt_tool(call, step, approval, attempt, last)
+            attempts = min(attempts + result.handed_back, rules.MOST_ATTEMPTS)
+            if not result.retryable or attempt >= attempts or self._scope.canceled:
+                break
+            await self._scope.pause(step, attempt, result.words, terms.backoff)
+        return result, attempt
 
     async def _attempt_tool(
         self,

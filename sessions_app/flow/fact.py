@@ -24,6 +24,7 @@ class SessionStarted:
     labels: dict[str, str]
     run_id: str
     limits: Limits | None = None
+    parent: str = ""
 
 
 @dataclass(frozen=True)

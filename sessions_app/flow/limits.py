@@ -25,6 +25,9 @@ class Limits:
     continue_events: int = 10_000
     continue_bytes: int = 8 * 1024 * 1024
     continue_updates: int = 1_500
+    delegation_depth: int = 3
+    children_at_once: int = 8
+    children: int = 50
     #: Updates of a run from which on only decisions, cancels and stops are taken; the engine ends at 2,000.
     last_updates: int = 1_900
     #: Entries and bytes of a run from which on a turn is ended; the engine ends at 51,200 and 50 MiB.

@@ -18,7 +18,7 @@ from temporalio.exceptions import (
 )
 
 from sessions_app.flow.state import RpcAnswer, ToolCallPlan, ToolCallResult
-from sessions_app.flow.terms import ApprovalPolicy, UserMessage
+from sessions_app.flow.terms import DELEGATE, ApprovalPolicy, UserMessage
 
 
 class Reach(StrEnum):
@@ -175,6 +175,29 @@ def phase_of(approvals: int, questions: int, acting: int, timers: int) -> str:
     return "waiting_timer" if timers and not acting else "acting"
 
 
+CALLED_OFF = "The session that gave it this task called it off."
+_CHILD_ENDED = {
+    "canceled": "was called off before it answered",
+    "terminated": "was terminated before it answered",
+    "timed_out": "reached its time limit before it answered",
+    "failed": "did not finish the task",
+}
+
+
+def child_ended_words(agent: str, child: str, status: str, reason: str, unknown: bool) -> str:
+    """Of a delegation that brought no answer. `unknown`: whether something that it did took effect."""
+    ended = _CHILD_ENDED.get(status, _CHILD_ENDED["failed"])
+    said = f"{agent} {ended}. The session {child} shows what it did until then."
+    if reason:
+        said = f"{said} The reason: {reason}"
+    if unknown:
+        said = (
+            f"{said} Whether all that it did took effect is not known: it may have. It was not and "
+            "will not be repeated by itself; check before you ask for it again."
+        )
+    return said
+
+
 def session_ended_words(tool: str) -> str:
     return f"The session was ended before {tool} gave a result."
 
@@ -184,8 +207,11 @@ def too_many_words(tool: str, limit: int) -> str:
 
 
 def step_type(call: ToolCallPlan) -> str:
-    """A write gets one attempt, ever; a Step of its own type says so."""
-    return "CallSingleAttemptTool" if call.effect == "write" else "CallTool"
+    """A write gets one attempt, ever; a Step of its own type says so. A child session is begun once
+    whatever happens, so a delegation needs none.
+    """
+    single = call.effect == "write" and call.tool != DELEGATE
+    return "CallSingleAttemptTool" if single else "CallTool"
 
 
 def backoff(attempt: int, base: float) -> float:

@@ -7,11 +7,13 @@ engine's, and uses neither local activities nor queries (both broke replay besid
 from __future__ import annotations
 
 import asyncio
+from typing import Literal
 
 from temporalio import workflow
 from temporalio.exceptions import ApplicationError
 
 with workflow.unsafe.imports_passed_through():
+    from sessions_app.flow import rules
     from sessions_app.flow.fact import (
         MessageQueued,
         SessionClosed,
@@ -28,12 +30,21 @@ with workflow.unsafe.imports_passed_through():
     from sessions_app.flow.rpcs.spend import SpendRpcs
     from sessions_app.flow.rpcs.waits import WaitRpcs
     from sessions_app.flow.scope import Scope
-    from sessions_app.flow.state import CarriedState, SessionInput, Stop
+    from sessions_app.flow.state import SESSION, CarriedState, SessionInput, Stop
     from sessions_app.flow.terms import Actor
     from sessions_app.flow.turn import Turn
 
 
-@workflow.defn(name="Session")
+#: How a child ends by how its last turn did.
+STOPS_AS: dict[str, Literal["complete", "cancel", "fail"]] = {
+    "completed": "complete",
+    "canceled": "cancel",
+    "failed": "fail",
+}
+NOBODY = Actor(0, "")
+
+
+@workflow.defn(name=SESSION)
 class SessionFlow(QueueRpcs, InterruptRpcs, WaitRpcs, EndingRpcs, SettingsRpcs, SpendRpcs):
     @workflow.init
     def __init__(self, given: SessionInput) -> None:
@@ -47,16 +58,36 @@ class SessionFlow(QueueRpcs, InterruptRpcs, WaitRpcs, EndingRpcs, SettingsRpcs, 
     async def run(self, given: SessionInput) -> str:
         """Returns the status that the session closed with."""
         try:
-            while await self._next_message():
-                await self._run_turn()
-                if self._should_continue():
-                    await self._continue_as_new()
+            await (self._until_called_off() if given.parent else self._loop())
         except asyncio.CancelledError:
             # The engine itself was asked to cancel, past our own RPC.
             self._stopping = Stop("", "cancel", Actor(0, ""), "Canceled in the engine.")
         return await self._close()
 
     # The loop ---------------------------------------------------------------------------------
+
+    async def _loop(self) -> None:
+        while await self._next_message():
+            state, reason, by = await self._run_turn()
+            if self._given.parent and not self._has_message():
+                # What people told it meanwhile it has done too; now its last answer is its result.
+                self._stopping = self._stopping or Stop("", STOPS_AS[state], by or NOBODY, reason)
+                return
+            if self._should_continue():
+                await self._continue_as_new()
+
+    async def _until_called_off(self) -> None:
+        """A child's loop. Its parent cancels it in the engine, and its calls still get their outcomes."""
+        loop = asyncio.create_task(self._loop())
+        try:
+            await asyncio.shield(loop)
+        except asyncio.CancelledError:
+            if self._stopping is None or self._stopping.kind == "complete":
+                self._stopping = Stop("", "cancel", NOBODY, rules.CALLED_OFF)
+            if self._turn is not None and not self._turn.canceled:
+                self._cancel_reason = rules.CALLED_OFF
+                self._turn.cancel()
+            await loop
 
     def _tell_start(self) -> None:
         given, info = self._given, workflow.info()
@@ -74,6 +105,7 @@ class SessionFlow(QueueRpcs, InterruptRpcs, WaitRpcs, EndingRpcs, SettingsRpcs, 
                 dict(given.labels),
                 info.run_id,
                 given.limits,
+                given.parent,
             )
         )
         if given.settings:
@@ -104,7 +136,8 @@ class SessionFlow(QueueRpcs, InterruptRpcs, WaitRpcs, EndingRpcs, SettingsRpcs, 
     def _has_message(self) -> bool:
         return bool(self._queue or self._steered)
 
-    async def _run_turn(self) -> None:
+    async def _run_turn(self) -> tuple[str, str, Actor | None]:
+        """Returns how it ended, why, and who canceled it."""
         message = (self._steered or self._queue).pop(0)
         self._turn_number += 1
         self._facts.add(TurnStarted("turn_started", self._turn_number, message.message_id))
@@ -123,6 +156,7 @@ class SessionFlow(QueueRpcs, InterruptRpcs, WaitRpcs, EndingRpcs, SettingsRpcs, 
         state, reason, self._last_step = await self._turn.run(self._last_step)
         if state == "canceled":
             reason = self._cancel_reason
+        by = self._canceled_by if state == "canceled" else None
         self._set_phase("idle")
         info = workflow.info()
         self._facts.add(
@@ -131,13 +165,14 @@ class SessionFlow(QueueRpcs, InterruptRpcs, WaitRpcs, EndingRpcs, SettingsRpcs, 
                 self._turn_number,
                 state,  # type: ignore[arg-type]
                 reason,
-                self._canceled_by if state == "canceled" else None,
+                by,
                 info.get_current_history_length(),
                 info.get_current_history_size(),
             )
         )
         self._turn = None
         self._cancel_reason, self._canceled_by = "", None
+        return state, reason, by
 
     async def _close(self) -> str:
         stop = self._stopping
@@ -179,6 +214,7 @@ class SessionFlow(QueueRpcs, InterruptRpcs, WaitRpcs, EndingRpcs, SettingsRpcs, 
                 labels=given.labels,
                 limits=given.limits,
                 record_facts=given.record_facts,
+                parent=given.parent,
                 carried=CarriedState(
                     turn=self._turn_number,
                     facts=self._facts.last,

@@ -19,6 +19,7 @@ class SessionInput:
     """What a session starts with; `carried` is set when a run goes on from an earlier one.
 
     `settings` is a JSON object: what this session changes of its agent's settings from the start.
+    `parent` is the session that delegated to this one; such a one ends with its answer.
     """
 
     session_id: str
@@ -32,6 +33,7 @@ class SessionInput:
     record_facts: bool = True
     carried: CarriedState | None = None
     settings: str = ""
+    parent: str = ""
 
 
 @dataclass(frozen=True)
@@ -193,11 +195,15 @@ class RpcAnswer:
 
 # Steps ------------------------------------------------------------------------------------------
 
+#: The Flow's name in the engine.
+SESSION = "Session"
 RUN_MODEL = "run_model"
 COMPACT_CONTEXT = "compact_context"
 CALL_TOOL = "call_tool"
 RECONCILE_CALL = "reconcile_call"
 RECORD_FACTS = "record_facts"
+BEGIN_DELEGATION = "begin_delegation"
+END_DELEGATION = "end_delegation"
 
 
 @dataclass(frozen=True)
@@ -347,6 +353,23 @@ class ReconcileInput:
     cut_off: str
     canceled: bool
     last_attempt: bool
+
+
+@dataclass(frozen=True)
+class DelegationBegun:
+    """The child session to start; or None, and `result` says how the call ended instead."""
+
+    child: SessionInput | None
+    result: ToolCallResult | None = None
+
+
+@dataclass(frozen=True)
+class EndDelegationInput:
+    """How the child's Flow ended, as the engine says it; "" when it may never have started."""
+
+    step: StepContext
+    call_id: str
+    ended: str
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
+#: The built-in tool by which an agent gives a task to another one.
+DELEGATE = "delegate"
+
 
 @dataclass(frozen=True)
 class Actor:

@@ -7,6 +7,7 @@ from django.core.exceptions import ValidationError
 from django.core.validators import MaxValueValidator, MinValueValidator, RegexValidator
 from django.db import models
 
+from sessions_app.flow.terms import DELEGATE
 from sessions_app.models.connectors import Connection
 from sessions_app.tools.durations import parse_duration
 
@@ -43,6 +44,11 @@ class Agent(models.Model):
     )
     instructions = models.TextField(blank=True, max_length=64 * 1024)
     connections = models.ManyToManyField("sessions_app.Connection", blank=True)
+    delegates = models.JSONField(
+        default=list,
+        blank=True,
+        help_text="The names of agents that it may give tasks to, each in a session of its own.",
+    )
     pool = models.SlugField(
         max_length=40, default="default", help_text="Whose workers run its sessions."
     )
@@ -99,8 +105,17 @@ class Agent(models.Model):
 
         Of two that are equally specific, the agent's own wins over its connection's, then the
         stricter over the other. A tool that no pattern names gets the strictest one: a write that
-        needs ``tools.approve``.
+        needs ``tools.approve``. A delegation is gated by its exact name alone: what a child session
+        does, its own agent's policies decide.
         """
+        if tool == DELEGATE:
+            own = (policy for policy in self.tools.all() if policy.pattern == tool)
+            return next(own, None) or ToolPolicy(
+                agent=self,
+                pattern=tool,
+                effect=ToolPolicy.Effect.IDEMPOTENT,
+                needs_approval=False,
+            )
         return most_specific(self.policies(), tool) or ToolPolicy(agent=self, pattern=tool)
 
     def connection_of(self, tool: str) -> Connection | None:

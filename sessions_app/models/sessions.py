@@ -56,6 +56,19 @@ class Session(models.Model):
     started_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+"
     )
+    parent = models.ForeignKey(
+        "self",
+        null=True,
+        blank=True,
+        on_delete=models.SET_NULL,
+        related_name="children",
+        help_text="The session that delegated to this one",
+    )
+    behind = models.ManyToManyField(
+        settings.AUTH_USER_MODEL,
+        related_name="+",
+        help_text="Whose words led to it, in the sessions above it; for the rule of four eyes",
+    )
     run_id = models.CharField(max_length=64, blank=True)
     settings = models.JSONField(
         default=dict, help_text="What this session changed of its agent's settings"
@@ -267,6 +280,13 @@ class ToolCall(models.Model):
     result = models.TextField(blank=True, help_text="Up to 2 MiB, for people")
     words = models.TextField(
         blank=True, help_text="What the model was told; the same words people see"
+    )
+    child = models.ForeignKey(
+        Session,
+        null=True,
+        on_delete=models.SET_NULL,
+        related_name="delegations",
+        help_text="The session that a delegation began",
     )
     attempts = models.PositiveIntegerField(default=0)
     begun_attempt = models.PositiveIntegerField(

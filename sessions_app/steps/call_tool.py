@@ -21,7 +21,7 @@ from sessions_app.flow.state import (
     ToolCallResult,
 )
 from sessions_app.flow.terms import ApprovalPolicy
-from sessions_app.models import Session, Step, ToolCall
+from sessions_app.models import Agent, Session, Step, ToolCall
 from sessions_app.projection import end_call, locked, recording
 from sessions_app.standing import standing
 from sessions_app.steps import reports, sources
@@ -37,6 +37,8 @@ from sessions_app.tools.mcp import (
 )
 
 RESULT_BYTES_FOR_MODEL = 256 * 1024
+#: Of the Step, by its call's outcome; all others failed.
+STEP_STATUS = {"completed": Step.Status.COMPLETED, "canceled": Step.Status.CANCELED}
 
 
 @dataclass(frozen=True)
@@ -160,52 +162,73 @@ def begin(given: CallToolInput, tool_changed: bool = False) -> Begun | ToolCallR
             # Whatever led here, a write that has begun is not begun again.
             why = "an earlier attempt had begun"
             result = ToolCallResult("outcome_unknown", rules.unknown_words(plan.tool, why))
-            return _ended(session, step, call, result, "")
+            return ended(session, step, call, result, "")
         agent = sources.with_policies(sources.agent_named(given.agent))
-        if not agent.enabled and not call.begun_attempt:
-            words = f"The agent {agent.name} is disabled. {rules.DID_NOT_RUN}"
-            return _ended(session, step, call, ToolCallResult("failed", words, ran=False), "")
-        if not agent.policy_for(plan.tool).enabled and not call.begun_attempt:
-            words = f"{plan.tool} was switched off. {rules.DID_NOT_RUN}"
-            return _ended(session, step, call, ToolCallResult("failed", words, ran=False), "")
-        if tool_changed and not call.begun_attempt:
-            # Of a call that was made for another tool, nobody is to be asked again.
-            void = f"{plan.tool} was changed by its server since this was asked."
-            return _invalidated(session, step, call, given.approval, void, ask_again=None)
-        args = arguments.parse(call.args)
-        args_hash = arguments.hash_of(args)
-        void = void_reason(given.approval, plan, agent, args_hash, begun=bool(call.begun_attempt))
-        if void and call.begun_attempt:
-            return _ended(session, step, call, rules.not_again(plan, void), "")
-        if void:
-            # Of other arguments than those that were asked for, or of a call that would be repeated
-            # as it may not be by now, nobody is to be asked.
-            policy = sources.approval_policy(agent, plan.tool) or plan.approval
-            same = args_hash == plan.args_hash and not repeats_too_much(plan, agent)
-            ask_again = policy if same else None
-            return _invalidated(session, step, call, given.approval, void, ask_again)
+        refused = may_not_run(given, session, step, call, agent, tool_changed)
+        if refused is not None:
+            return refused
         try:
             connection = sources.connection_of(agent, plan.tool)
         except ConnectionUnavailable as error:
-            return _ended(session, step, call, _out_of_reach(given, call, str(error)), "")
+            return ended(session, step, call, _out_of_reach(given, call, str(error)), "")
         if connection is None:
             why = f"The connection of {plan.tool} is disabled or gone."
-            return _ended(session, step, call, _out_of_reach(given, call, why), "")
-        now, before = timezone.now(), call.begun_attempt
-        call.attempts = call.begun_attempt = context.attempt
-        call.ran_hash = args_hash
-        call.started_at = call.started_at or now
-        call.save()
-        reports.started(session, step, context.attempt)
-        append(
-            session,
-            "tool.started",
-            {"call_id": call.call_id, "tool": call.tool},
-            now,
-            context.step_id,
-            context.attempt,
-        )
+            return ended(session, step, call, _out_of_reach(given, call, why), "")
+        before = call.begun_attempt
+        args = mark_begun(session, step, call, context)
     return Begun(connection, args, before)
+
+
+def may_not_run(
+    given: CallToolInput,
+    session: Session,
+    step: Step,
+    call: ToolCall,
+    agent: Agent,
+    tool_changed: bool = False,
+) -> ToolCallResult | None:
+    """The last check before a call runs: how it ends, recorded, when it must not; None when it may."""
+    plan = given.call
+    if not agent.enabled and not call.begun_attempt:
+        return refuse(session, step, call, f"The agent {agent.name} is disabled.")
+    if not agent.policy_for(plan.tool).enabled and not call.begun_attempt:
+        return refuse(session, step, call, f"{plan.tool} was switched off.")
+    if tool_changed and not call.begun_attempt:
+        # Of a call that was made for another tool, nobody is to be asked again.
+        void = f"{plan.tool} was changed by its server since this was asked."
+        return _invalidated(session, step, call, given.approval, void, ask_again=None)
+    args_hash = arguments.hash_of(arguments.parse(call.args))
+    void = void_reason(given.approval, plan, agent, args_hash, begun=bool(call.begun_attempt))
+    if not void:
+        return None
+    if call.begun_attempt:
+        return ended(session, step, call, rules.not_again(plan, void), "")
+    # Of other arguments than those that were asked for, or of a call that would be repeated
+    # as it may not be by now, nobody is to be asked.
+    policy = sources.approval_policy(agent, plan.tool) or plan.approval
+    same = args_hash == plan.args_hash and not repeats_too_much(plan, agent)
+    return _invalidated(session, step, call, given.approval, void, policy if same else None)
+
+
+def refuse(session: Session, step: Step, call: ToolCall, why: str) -> ToolCallResult:
+    """The call fails for ``why``, a sentence, before anything ran."""
+    result = ToolCallResult("failed", f"{why} {rules.DID_NOT_RUN}", ran=False)
+    return ended(session, step, call, result, "")
+
+
+def mark_begun(
+    session: Session, step: Step, call: ToolCall, context: StepContext, **told: str
+) -> dict[str, Any]:
+    """From here on the call may have acted. Returns the arguments; ``told`` goes into the event too."""
+    args, now = arguments.parse(call.args), timezone.now()
+    call.attempts = call.begun_attempt = context.attempt
+    call.ran_hash = arguments.hash_of(args)
+    call.started_at = call.started_at or now
+    call.save()
+    reports.started(session, step, context.attempt)
+    payload = {"call_id": call.call_id, "tool": call.tool, **told}
+    append(session, "tool.started", payload, now, context.step_id, context.attempt)
+    return args
 
 
 def _out_of_reach(given: CallToolInput, call: ToolCall, why: str) -> ToolCallResult:
@@ -228,14 +251,15 @@ def end(given: CallToolInput, result: ToolCallResult, whole: str) -> ToolCallRes
         step = reports.step_of(session, given.step)
         if call.outcome:
             return ToolCallResult(call.outcome, call.words)
-        return _ended(session, step, call, result, whole)
+        return ended(session, step, call, result, whole)
 
 
-def _ended(
+def ended(
     session: Session, step: Step, call: ToolCall, result: ToolCallResult, whole: str
 ) -> ToolCallResult:
+    """Record how the call ended; ``whole`` is its result for people."""
     end_call(session, call, step.step_id, result.outcome, result.words, timezone.now(), whole)
-    status = Step.Status.COMPLETED if result.outcome == "completed" else Step.Status.FAILED
+    status = STEP_STATUS.get(result.outcome, Step.Status.FAILED)
     reports.ended(session, step, status, result.outcome, result.words[:2000])
     return ToolCallResult(result.outcome, result.words[:2000], result.ran)
 
@@ -283,7 +307,7 @@ def reconcile(given: ReconcileInput) -> ToolCallResult:
             return result
         step = reports.step_of(session, context)
         end_call(session, call, step.step_id, result.outcome, result.words, timezone.now())
-        status = Step.Status.CANCELED if result.outcome == "canceled" else Step.Status.FAILED
+        status = STEP_STATUS.get(result.outcome, Step.Status.FAILED)
         reports.ended(session, step, status, result.outcome, result.words)
     return result
 

@@ -305,18 +305,18 @@ def _request(
     args, error = judged
     now = timezone.now()
     policy = agent.policy_for(call.tool)
-    built_in = call.tool in builtin.TOOLS
+    waits = call.tool in builtin.TOOLS
     text = (
         arguments.as_text(args) if args is not None else keepable(call.args_json[:ARGUMENT_BYTES])
     )
     plan = ToolCallPlan(
         call_id=keepable(call.call_id)[:160],
         tool=keepable(call.tool)[:200],
-        # A built-in tool does nothing to the world, whatever a pattern like * says.
-        effect="read" if built_in else policy.effect,  # type: ignore[arg-type]
+        # A built-in tool that waits does nothing to the world, whatever a pattern like * says.
+        effect="read" if waits else policy.effect,  # type: ignore[arg-type]
         args_hash=arguments.hash_of(args) if args is not None else "",
         error=error,
-        approval=None if error or built_in else sources.approval_policy(agent, call.tool),
+        approval=None if error or waits else sources.approval_policy(agent, call.tool),
         pool=policy.pool,
         **tool_times(policy),
         **({} if error or args is None else builtin.waits(call.tool, args, now)),

@@ -9,12 +9,13 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any, TypedDict
 
-from sessions_app.flow.terms import Question
+from sessions_app.flow.terms import DELEGATE, Question
 from sessions_app.models import Agent
 from sessions_app.tools.definitions import ToolDef
 from sessions_app.tools.durations import parse_duration
 
 LONGEST_WAIT = timedelta(days=366)
+TASK_LENGTH = 32_000
 
 ASK_USER = ToolDef(
     name="ask_user",
@@ -77,6 +78,7 @@ WAIT_FOR = ToolDef(
         "additionalProperties": False,
     },
 )
+#: Offered to every agent. They wait, and do nothing to the world.
 TOOLS = {tool.name: tool for tool in (ASK_USER, WAIT_UNTIL, WAIT_FOR)}
 
 
@@ -90,7 +92,28 @@ class Waits(TypedDict, total=False):
 def offered(agent: Agent) -> list[ToolDef]:
     """All but those that a policy of ``agent`` leaves out by their very name."""
     left_out = {policy.pattern for policy in agent.tools.all() if not policy.enabled}
-    return [tool for name, tool in TOOLS.items() if name not in left_out]
+    tools = [*TOOLS.values(), *([_delegate(agent.delegates)] if agent.delegates else [])]
+    return [tool for tool in tools if tool.name not in left_out]
+
+
+def _delegate(names: list[str]) -> ToolDef:
+    """The tool by which an agent gives a task to one of those that it may delegate to."""
+    return ToolDef(
+        name=DELEGATE,
+        description=(
+            "Give a task to another agent and wait for its answer. It works in a session of its own "
+            "and sees nothing of this one, so write all that it needs to know into the task."
+        ),
+        schema={
+            "type": "object",
+            "properties": {
+                "agent": {"type": "string", "enum": names},
+                "task": {"type": "string", "minLength": 1, "maxLength": TASK_LENGTH},
+            },
+            "required": ["agent", "task"],
+            "additionalProperties": False,
+        },
+    )
 
 
 def waits(tool: str, args: Mapping[str, Any], now: datetime) -> Waits:
