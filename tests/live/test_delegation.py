@@ -11,6 +11,7 @@ from sessions_app import actions
 from sessions_app.models import Agent, Session, ToolCall
 from tests.live.conftest import Live, assert_stream_is_whole, until
 
+EMAIL = {"to": "ann@example.com", "subject": "Late", "body": "Sorry."}
 REFUND = {"order_id": "A-1042", "amount": 20, "currency": "EUR", "reason": "late"}
 ANSWER = [{"text": "It came late."}]
 ASKS = [{"calls": [{"tool": "shop__issue_refund", "args": REFUND}]}, {"text": "Refunded."}]
