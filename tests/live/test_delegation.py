@@ -1,6 +1,7 @@
 """An agent delegates to another one, on the real engine."""
 
 import uuid
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -52,6 +53,13 @@ def agents(
 def child_of(live: Live, session: Session, **of: Any) -> Session:
     child: Session = until(lambda: session.children.filter(**of).first(), live.state(session))
     return child
+
+
+def waiting(live: Live, session: Session) -> Session:
+    """The session once it waits for a timer."""
+    timers = session.steps.filter(type="DurableWait", status="waiting")
+    until(timers.exists, live.state(session))
+    return session
 
 
 def delegation(session: Session) -> ToolCall:
@@ -121,7 +129,7 @@ def test_canceling_reaches_a_child_of_a_child_and_each_says_how_it_ended(
     session = live.start(ann)
     child = child_of(live, session)
     grandchild = child_of(live, child)
-    until(lambda: grandchild.steps.filter(type="DurableWait", status="waiting").exists())
+    waiting(live, grandchild)
     if how == "stop":
         live.stop(ann, session)
         assert closed(session).status == "canceled"
@@ -141,36 +149,33 @@ def test_canceling_reaches_a_child_of_a_child_and_each_says_how_it_ended(
 def test_terminating_a_session_terminates_what_it_began(live: Live, ann: User) -> None:
     agents(live, WAITS)
     session = live.start(ann)
-    child = child_of(live, session)
-    until(lambda: child.steps.filter(type="DurableWait", status="waiting").exists())
+    child = waiting(live, child_of(live, session))
     actions.stop(ann, session.pk, "terminate", "Enough.", key())
     child.refresh_from_db()
     assert (child.status, child.calls.get().outcome) == ("terminated", "canceled")
     assert delegation(session).outcome == "outcome_unknown"
 
 
-def test_a_child_that_people_end_or_that_fails_tells_its_parent_how(live: Live, ann: User) -> None:
-    def ended(end: Any, helper: list[dict[str, Any]] = WAITS) -> ToolCall:
+def test_a_child_that_fails_or_that_people_end_tells_its_parent_how(live: Live, ann: User) -> None:
+    def told(helper: list[dict[str, Any]], end: Callable[[str], Any] | None = None) -> ToolCall:
         agents(live, helper)
         session = live.start(ann)
-        child = child_of(live, session)
-        until(lambda: child.steps.filter(status="waiting").exists() or not closed(child).open)
-        end(child.pk)
-        live.idle(session)
-        return delegation(session)
+        if end is not None:
+            end(waiting(live, child_of(live, session)).pk)
+        return delegation(live.idle(session))
 
-    failed = ended(lambda child: None, [{"error": "overloaded"}])
+    def terminate(child: str) -> None:
+        actions.stop(ann, child, "terminate", "Stuck.", key())
+
+    failed = told([{"error": "overloaded"}])
     assert failed.outcome == "failed" and "overloaded" in failed.words
-    canceled = ended(lambda child: actions.cancel_turn(ann, child, "Too slow.", key()))
+    canceled = told(WAITS, lambda child: actions.cancel_turn(ann, child, "Too slow.", key()))
     assert canceled.outcome == "canceled" and "Too slow." in canceled.words
-    ended_by_force = ended(lambda child: actions.stop(ann, child, "terminate", "Stuck.", key()))
-    assert ended_by_force.outcome == "failed" and "Stuck." in ended_by_force.words
-    acted = [
-        {"calls": [{"tool": "shop__send_email", "args": EMAIL}]},
-        *WAITS,
-    ]
-    unknown = ended(lambda child: actions.stop(ann, child, "terminate", "Stuck.", key()), acted)
-    assert unknown.outcome == "outcome_unknown" and "check" in unknown.words
+    did_nothing = told(WAITS, terminate)
+    assert did_nothing.outcome == "failed" and "Stuck." in did_nothing.words
+    sent = {"calls": [{"tool": "shop__send_email", "args": EMAIL}]}
+    had_acted = told([sent, *WAITS], terminate)
+    assert had_acted.outcome == "outcome_unknown" and "check" in had_acted.words
 
 
 def test_what_may_not_be_delegated_fails_in_words_and_begins_nothing(live: Live, ann: User) -> None:
