@@ -7,7 +7,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("sessions_app", "0008_session_stuck"),
+        ("sessions_app", "0009_long_sessions"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
