@@ -119,7 +119,7 @@ class RunModel:
         lists = await asyncio.gather(*(self._pool.known_tools(spec) for spec in connections))
         found = [tool for tools in lists for tool in tools]
         if not agent.some_off:  # type: ignore[attr-defined]
-            return found + list(builtin.TOOLS.values())
+            return found + builtin.tools_of(agent)
         enabled = [tool for tool in found if agent.policy_for(tool.name).enabled]
         return enabled + builtin.offered(agent)
 

@@ -89,11 +89,15 @@ class Waits(TypedDict, total=False):
     until: str
 
 
+def tools_of(agent: Agent) -> list[ToolDef]:
+    """All that ``agent`` has; that to delegate by only if it may give tasks to somebody."""
+    return [*TOOLS.values(), *([_delegate(agent.delegates)] if agent.delegates else [])]
+
+
 def offered(agent: Agent) -> list[ToolDef]:
     """All but those that a policy of ``agent`` leaves out by their very name."""
     left_out = {policy.pattern for policy in agent.tools.all() if not policy.enabled}
-    tools = [*TOOLS.values(), *([_delegate(agent.delegates)] if agent.delegates else [])]
-    return [tool for tool in tools if tool.name not in left_out]
+    return [tool for tool in tools_of(agent) if tool.name not in left_out]
 
 
 def _delegate(names: list[str]) -> ToolDef:
