@@ -12,6 +12,7 @@ from datetime import timedelta
 from typing import Any
 
 from asgiref.sync import async_to_sync
+from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import IntegrityError, transaction
 from django.db.models import F
@@ -52,7 +53,6 @@ from sessions_app.tools.schemas import validate_args
 log = logging.getLogger(__name__)
 
 REASON_BYTES = 8 * 1024
-ARGUMENT_BYTES = 64 * 1024
 ABANDONED_AFTER = timedelta(seconds=15)
 
 
@@ -162,8 +162,8 @@ def check_edited(interrupt: Interrupt, text: str) -> str:
     if not interrupt.policy.get("editable"):
         raise NotEditable()
     size = len(text.encode("utf-8", "replace"))
-    if size > ARGUMENT_BYTES:
-        raise TooLarge(size=size, limit=ARGUMENT_BYTES)
+    if size > settings.DEXWEB_LIMIT_ARGUMENTS:
+        raise TooLarge(size=size, limit=settings.DEXWEB_LIMIT_ARGUMENTS)
     try:
         args = arguments.parse(text)
         args_hash = arguments.hash_of(args)

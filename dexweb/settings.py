@@ -11,6 +11,7 @@ from dexweb.keys import signing_key
 from dexweb.periods import whole_days
 
 env = Env()
+between, KIB = validate.Range, 1024
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 DEXWEB_VAR = Path(env.str("DEXWEB_VAR", "") or BASE_DIR / "var").resolve()
@@ -34,6 +35,25 @@ DEXWEB_TEMPORAL_ADDRESS = env.str("DEXWEB_TEMPORAL_ADDRESS", "")
 DEXWEB_TEMPORAL_NAMESPACE = env.str("DEXWEB_TEMPORAL_NAMESPACE", "default")
 DEXWEB_ENGINE_TIMEOUT = env.float("DEXWEB_ENGINE_TIMEOUT", 5.0)
 DEXWEB_HEARTBEAT_TIMEOUT = env.float("DEXWEB_HEARTBEAT_TIMEOUT", 10.0)
+# Bounds of sessions and of what they say; docs/limits.md tells what happens at each.
+DEXWEB_LIMIT_MESSAGE = env.int("DEXWEB_LIMIT_MESSAGE", 64 * KIB, validate=between(KIB, 256 * KIB))
+DEXWEB_LIMIT_ARGUMENTS = env.int(
+    "DEXWEB_LIMIT_ARGUMENTS", 64 * KIB, validate=between(KIB, 256 * KIB)
+)
+DEXWEB_LIMIT_RESULT = env.int("DEXWEB_LIMIT_RESULT", 256 * KIB, validate=between(KIB, 2048 * KIB))
+DEXWEB_LIMIT_RESULT_KEPT = env.int(
+    "DEXWEB_LIMIT_RESULT_KEPT", 2048 * KIB, validate=between(KIB, 2048 * KIB)
+)
+DEXWEB_LIMIT_EVENT = env.int("DEXWEB_LIMIT_EVENT", 100 * KIB, validate=between(KIB, 512 * KIB))
+DEXWEB_LIMIT_PARALLEL_CALLS = env.int("DEXWEB_LIMIT_PARALLEL_CALLS", 16, validate=between(1, 64))
+DEXWEB_LIMIT_MODEL_CALLS = env.int("DEXWEB_LIMIT_MODEL_CALLS", 50, validate=between(1, 500))
+DEXWEB_LIMIT_CONTEXT = env.float("DEXWEB_LIMIT_CONTEXT", 0.8, validate=between(0.1, 0.95))
+DEXWEB_LIMIT_HISTORY_EVENTS = env.int(
+    "DEXWEB_LIMIT_HISTORY_EVENTS", 10_000, validate=between(20, 40_000)
+)
+DEXWEB_LIMIT_HISTORY_BYTES = env.int(
+    "DEXWEB_LIMIT_HISTORY_BYTES", 8192 * KIB, validate=between(64 * KIB, 32 * 1024 * KIB)
+)
 DEXWEB_SOCKET_PING = env.float("DEXWEB_SOCKET_PING", 20.0)
 DEXWEB_SOCKET_IDLE = env.float("DEXWEB_SOCKET_IDLE", 60.0)
 DEXWEB_SOCKET_RECHECK = env.float("DEXWEB_SOCKET_RECHECK", 5.0)

@@ -33,6 +33,7 @@ from dexweb.engine.errors import (
 )
 from sessions_app import projection
 from sessions_app.flow import fact, state, terms
+from sessions_app.limits import installed, limits_of
 from sessions_app.models import Agent, Session
 from sessions_app.reconcile import LOST, close, reconcile
 from sessions_app.session_settings import patch_errors
@@ -109,7 +110,7 @@ def send_message(user: User, session_id: str, text: str, request_id: str) -> sta
     _may_operate(user)
     session = _open_session(session_id)
     text = keepable(text)
-    check_message(text, state.Limits())
+    check_message(text, limits_of(session))
     rpc = state.SendMessage(request_id, text, actor_of(user))
     return _asked(session, SessionEngine().send_message, rpc)
 
@@ -121,7 +122,7 @@ def edit_queued(
     _may_operate(user)
     session = _open_session(session_id)
     text = keepable(text)
-    check_message(text, state.Limits())
+    check_message(text, limits_of(session))
     rpc = state.EditQueued(request_id, message_id, text, actor_of(user))
     return _on_message(user, session, "message.edited", SessionEngine().edit_queued, rpc)
 
@@ -174,7 +175,7 @@ def _checked_patch(agent: Agent, changes: dict[str, Any], patch: dict[str, Any])
     if errors:
         raise InvalidSettings(errors=errors)
     text = keepable(json.dumps(patch, ensure_ascii=False))
-    size, limit = len(text.encode("utf-8", "replace")), state.Limits().message_bytes
+    size, limit = len(text.encode("utf-8", "replace")), installed().message_bytes
     if size > limit:
         raise TooLarge(size=size, limit=limit)
     return text
@@ -199,8 +200,8 @@ def answer_question(
     check_pending(interrupt)
     given = [[keepable(text).strip() for text in answer] for answer in answers]
     size = sum(len(text.encode("utf-8", "replace")) for answer in given for text in answer)
-    if size > state.Limits().message_bytes:
-        raise TooLarge(size=size, limit=state.Limits().message_bytes)
+    if size > installed().message_bytes:
+        raise TooLarge(size=size, limit=installed().message_bytes)
     rpc = state.AnswerQuestion(request_id, interrupt_id, revision, given, actor_of(user))
     answer: state.RpcAnswer = _asked(interrupt.session, SessionEngine().answer_question, rpc)
     audit.record(

@@ -106,11 +106,14 @@ _AGENT = (
     "delegates",
     "pool",
     "model_calls",
+    "limits",
     "tools",
     "settings",
     "spend",
     "enabled",
 )
+#: What a turn may do, below `limits`.
+TURN_LIMITS = ("model_calls_per_turn", "parallel_calls")
 #: (scope, period) of each of an agent's budgets.
 BUDGETS = {
     "session": ("session", "total"),
@@ -150,6 +153,7 @@ def _connection(part: Section, name: str) -> ConnectionEntry:
 
 def _agent(part: Section, name: str) -> AgentEntry:
     calls = part.part("model_calls", ("timeout", *TIMES))
+    limits = part.part("limits", TURN_LIMITS)
     values = {
         "title": part.text("title"),
         "model": part.text("model", required=True),
@@ -159,6 +163,7 @@ def _agent(part: Section, name: str) -> AgentEntry:
         "settings": part.mapping("settings"),
         "model_timeout": calls.duration_or_none("timeout"),
         **read_times(calls, "model_"),
+        **{name: limits.number_or_none(name) for name in TURN_LIMITS},
     }
     return AgentEntry(
         name=name,

@@ -15,6 +15,7 @@ from sessions_app.agent_rules import (
     unknown_agents,
 )
 from sessions_app.agents_file import (
+    TURN_LIMITS,
     AgentEntry,
     AgentsFile,
     ConnectionEntry,
@@ -211,6 +212,8 @@ class Importer:
 
 def _place(name: str) -> str:
     """Where in the file a row's field stands."""
+    if name in TURN_LIMITS:
+        return f"limits.{name}"
     return f"model_calls.{name[6:]}" if name.startswith("model_") else name
 
 

@@ -81,6 +81,14 @@ class TurnRow(Protocol):
     ended_at: datetime | None
 
 
+class SummaryRow(Protocol):
+    """Stands for older messages when the model is called."""
+
+    turn: int
+    line: str
+    text: str
+
+
 @dataclass(frozen=True)
 class Said:
     """A person's message. `cut`: there is more of it; `steered`: into a turn that runs already."""
@@ -135,6 +143,7 @@ class TurnItems:
     started_at: datetime | None
     items: tuple[Said | Spoken, ...]
     hidden: int = 0
+    summaries: tuple[SummaryRow, ...] = ()
 
 
 @dataclass
@@ -156,6 +165,7 @@ class Rows:
     steps: Sequence[StepRow]
     calls: Sequence[CallRow]
     partial: Mapping[str, str] = field(default_factory=dict)
+    summaries: Sequence[SummaryRow] = ()
 
 
 def build(rows: Rows, *, whole: bool = False) -> list[TurnItems]:
@@ -183,6 +193,7 @@ def build(rows: Rows, *, whole: bool = False) -> list[TurnItems]:
                 started_at=turn.started_at,
                 items=_interleaved(said[turn.number], spoken[::-1], budget),
                 hidden=len(models) - len(shown),
+                summaries=tuple(one for one in rows.summaries if one.turn == turn.number),
             )
         )
     return built[::-1]

@@ -3,11 +3,10 @@
 import uuid
 
 from django import forms
+from django.conf import settings
 
 from sessions_app.models import Agent
 from sessions_app.models.agents import AgentQuerySet
-
-MESSAGE_BYTES = 64 * 1024
 
 
 class StartSessionForm(forms.Form):
@@ -41,9 +40,10 @@ class StartSessionForm(forms.Form):
         if not message.strip():
             raise forms.ValidationError("Write something for the agent first.")
         size = len(message.encode(errors="replace"))
-        if size > MESSAGE_BYTES:
+        limit = settings.DEXWEB_LIMIT_MESSAGE
+        if size > limit:
             raise forms.ValidationError(
-                f"This is {size:,} bytes; the limit is {MESSAGE_BYTES:,}. Shorten it."
+                f"This is {size:,} bytes; the limit is {limit:,}. Shorten it."
             )
         return message
 

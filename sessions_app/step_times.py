@@ -4,9 +4,8 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import TypedDict
 
-from django.conf import settings
-
-from sessions_app.flow.state import Limits
+from sessions_app.flow.limits import Limits
+from sessions_app.limits import installed
 from sessions_app.models import Agent, ToolPolicy
 
 
@@ -20,7 +19,7 @@ class ToolTimes(TypedDict):
 
 def limits_for(agent: Agent) -> Limits:
     """The bounds of a session that starts now."""
-    limits = replace(Limits(), heartbeat=settings.DEXWEB_HEARTBEAT_TIMEOUT)
+    limits = installed()
     return replace(
         limits,
         model_timeout=_seconds(agent.model_timeout) or limits.model_timeout,
@@ -30,6 +29,8 @@ def limits_for(agent: Agent) -> Limits:
             _seconds(agent.model_schedule_to_start) or limits.model_schedule_to_start
         ),
         model_heartbeat=_seconds(agent.model_heartbeat),
+        model_calls_per_turn=agent.model_calls_per_turn or limits.model_calls_per_turn,
+        parallel_calls=agent.parallel_calls or limits.parallel_calls,
     )
 
 

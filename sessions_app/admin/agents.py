@@ -89,6 +89,14 @@ class AgentAdmin(RevisionAdmin):
                 "description": "Counts for sessions that start from now on.",
             },
         ),
+        (
+            "Limits of a turn",
+            {
+                "classes": ["collapse"],
+                "fields": [("model_calls_per_turn", "parallel_calls")],
+                "description": "Counts for sessions that start from now on.",
+            },
+        ),
         ("Tools", {"fields": ["connections", "delegates", "pool"]}),
     ]
 

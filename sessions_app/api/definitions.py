@@ -69,6 +69,8 @@ class AgentSerializer(serializers.ModelSerializer[Agent]):
             "model_heartbeat",
             "model_attempts",
             "model_backoff",
+            "model_calls_per_turn",
+            "parallel_calls",
             "tools",
             "enabled",
             "revision",

@@ -7,9 +7,10 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from sessions_app.api.renderers import RawJSON
-from sessions_app.flow.state import Limits
+from sessions_app.limits import limits_of, meters_of
 from sessions_app.models import AgentEvent, Message, Session, Step, ToolCall
 from sessions_app.models.spend import CURRENCY
+from sessions_app.runs import runs_of
 from sessions_app.session_settings import effective
 from sessions_app.spend.summary import limit_of
 
@@ -120,15 +121,32 @@ class SpendWithLimitSerializer(SpendSerializer):
         return self._found
 
 
+class MeterSerializer(serializers.Serializer[Any]):
+    """``limit`` is null where it is not known."""
+
+    used = serializers.IntegerField()
+    limit = serializers.IntegerField(allow_null=True)
+
+
 class LimitsSerializer(serializers.Serializer[Any]):
+    """Bounds, and how far the session has come towards those that it moves towards."""
+
     model_calls_per_turn = serializers.IntegerField()
     parallel_calls = serializers.IntegerField()
     message_bytes = serializers.IntegerField()
+    context_tokens = MeterSerializer()
+    model_calls = MeterSerializer()
+    history_events = MeterSerializer()
+    history_bytes = MeterSerializer()
 
 
 class RunSerializer(serializers.Serializer[Any]):
+    """``previous`` and ``next`` are the runs beside it, or empty."""
+
     run_id = serializers.CharField()
     current = serializers.BooleanField()
+    previous = serializers.CharField(allow_blank=True)
+    next = serializers.CharField(allow_blank=True)
 
 
 class SessionDetailSerializer(SessionSerializer):
@@ -151,8 +169,9 @@ class SessionDetailSerializer(SessionSerializer):
 
     @extend_schema_field(LimitsSerializer)
     def get_limits(self, session: Session) -> dict[str, Any]:
-        limits = asdict(Limits())
-        return {name: limits[name] for name in SHOWN_LIMITS}
+        limits = asdict(limits_of(session))
+        meters = {one.key: {"used": one.used, "limit": one.limit} for one in meters_of(session)}
+        return {name: limits[name] for name in SHOWN_LIMITS} | meters
 
     @extend_schema_field(serializers.ListField(child=serializers.CharField()))
     def get_children(self, session: Session) -> list[str]:
@@ -162,17 +181,7 @@ class SessionDetailSerializer(SessionSerializer):
     @extend_schema_field(RunSerializer(many=True))
     def get_runs(self, session: Session) -> list[dict[str, Any]]:
         """Oldest first; the last is the one that goes on."""
-        told = session.events.filter(step_id="", type__in=["session.started", "session.continued"])
-        ids = [
-            payload["run_id"]
-            for payload in told.order_by("seq").values_list("payload", flat=True)
-            if payload.get("run_id")
-        ]
-        if session.run_id:
-            ids.append(session.run_id)
-        return [
-            {"run_id": run_id, "current": run_id == session.run_id} for run_id in dict.fromkeys(ids)
-        ]
+        return [asdict(run) for run in runs_of(session)]
 
 
 class StepSerializer(serializers.ModelSerializer[Step]):

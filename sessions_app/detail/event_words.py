@@ -146,6 +146,11 @@ def _spend_raised(payload: Payload) -> str:
     return f"{by} lets it spend ${_text(payload, 'amount')} more"
 
 
+def _compacted(payload: Payload) -> str:
+    before, after = _number(payload, "tokens_before"), _number(payload, "tokens_after")
+    return f"{_text(payload, 'covers')} summarised for the model: {before} tokens, now {after}"
+
+
 def _joined(first: str, payload: Payload, name: str) -> str:
     return " — ".join(part for part in (first, _text(payload, name)) if part)
 
@@ -188,5 +193,6 @@ _SAY: dict[str, Callable[[Payload], str]] = {
     "spend.blocked": lambda payload: _text(payload, "words"),
     "spend.raised": _spend_raised,
     "turn": _turn,
+    "session.compacted": _compacted,
     "session": _session,
 }

@@ -8,6 +8,7 @@ from decimal import Decimal
 
 from approvals_app.models import Interrupt
 from sessions_app.detail.words import session_standing
+from sessions_app.limits import Meter, meters_of
 from sessions_app.models import Session
 from sessions_app.spend.summary import limit_of
 from sessions_app.state_words import StateWords
@@ -35,6 +36,7 @@ class Head:
     waiting: list[Waiting]
     operates: bool
     tokens: int
+    meters: list[Meter]
     blocked: str
     raises: bool
     limit: tuple[Decimal, Decimal] | None
@@ -59,6 +61,7 @@ def head_of(session: Session, user: object, now: datetime) -> Head:
         raises=user.has_perm("sessions_app.raise_spend"),  # type: ignore[attr-defined]
         limit=limit_of(session),
         tokens=session.input_tokens + session.output_tokens,
+        meters=meters_of(session)[:2],
     )
 
 

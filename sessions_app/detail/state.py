@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 
-from sessions_app.flow.state import Limits
+from sessions_app.flow.limits import Limits
+from sessions_app.limits import Meter, limits_of, meters_of
 from sessions_app.models import Session, Turn
+from sessions_app.runs import Run, runs_of
 from sessions_app.session_settings import effective
 
 
@@ -38,6 +40,8 @@ class SessionState:
     settings: str
     labels: list[tuple[str, str]]
     limits: list[tuple[str, str]]
+    meters: list[Meter]
+    runs: list[Run]
     raw: str
 
 
@@ -50,7 +54,9 @@ def state_of_session(session: Session) -> SessionState:
         turn=turn,
         settings=settings,
         labels=sorted((str(name), str(value)) for name, value in session.labels.items()),
-        limits=_limits(Limits()),
+        limits=_limits(limits_of(session)),
+        meters=meters_of(session),
+        runs=runs_of(session)[::-1],
         raw=json.dumps(_raw(session), ensure_ascii=False, indent=2, default=str),
     )
 
@@ -61,7 +67,7 @@ def _raw(session: Session) -> dict[str, object]:
 
 
 def _limits(limits: Limits) -> list[tuple[str, str]]:
-    """The bounds that every session starts with, in words."""
+    """The bounds that the session was started with, in words."""
     return [
         ("Model calls a turn", f"{limits.model_calls_per_turn}"),
         ("Parallel tool calls", f"{limits.parallel_calls}"),

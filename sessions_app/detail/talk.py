@@ -82,8 +82,9 @@ def _rows(session: Session, turns: list) -> Rows:
         .order_by("-turn", "-id")[:ROWS_READ]
     )
     messages = list(session.messages.filter(turn__in=numbers, state="consumed").order_by("id"))
+    summaries = list(session.summaries.filter(turn__in=numbers).order_by("-id")[:ROWS_READ])[::-1]
     in_order = sorted(calls, key=lambda call: call.position)
-    return Rows(turns, messages, steps, in_order, _partial(session, steps))
+    return Rows(turns, messages, steps, in_order, _partial(session, steps), summaries)
 
 
 def _queued(session: Session) -> list:

@@ -83,6 +83,19 @@ class Agent(models.Model):
         validators=[SECOND],
         help_text="How long its worker may give no sign of life; empty for the installation's own.",
     )
+    model_calls_per_turn = models.PositiveSmallIntegerField(
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(1), MaxValueValidator(500)],
+        help_text="A turn ends at this many; empty for the installation's own.",
+    )
+    parallel_calls = models.PositiveSmallIntegerField(
+        "parallel tool calls",
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(1), MaxValueValidator(64)],
+        help_text="Of one answer, more are not run; empty for the installation's own.",
+    )
     settings = models.JSONField(default=dict, blank=True)
     enabled = models.BooleanField(default=True)
     revision = models.PositiveIntegerField(default=1, editable=False)

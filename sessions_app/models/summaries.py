@@ -10,6 +10,7 @@ class ContextSummary(models.Model):
 
     session = models.ForeignKey(Session, on_delete=models.CASCADE, related_name="summaries")
     step_id = models.CharField(max_length=60, help_text="The CompactContext Step that wrote it")
+    turn = models.PositiveIntegerField(default=0, help_text="The turn that ran then")
     last_turn = models.PositiveIntegerField(help_text="Turns up to this one are covered whole")
     position = models.PositiveIntegerField(
         help_text="Of the turn after that, model calls up to this Step's position are covered"
@@ -29,3 +30,10 @@ class ContextSummary(models.Model):
 
     def __str__(self) -> str:
         return f"Summary of {self.covers}"
+
+    @property
+    def line(self) -> str:
+        """What was done, in one line."""
+        several = self.covers.startswith("turns") or " and " in self.covers
+        verb = "were" if several else "was"
+        return f"{self.covers[:1].upper()}{self.covers[1:]} {verb} summarised for the model"

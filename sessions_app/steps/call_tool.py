@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from channels.db import database_sync_to_async as in_database
+from django.conf import settings
 from django.utils import timezone
 from temporalio import activity
 
@@ -36,7 +37,6 @@ from sessions_app.tools.mcp import (
     ToolRaised,
 )
 
-RESULT_BYTES_FOR_MODEL = 256 * 1024
 #: Of the Step, by its call's outcome; all others failed.
 STEP_STATUS = {"completed": Step.Status.COMPLETED, "canceled": Step.Status.CANCELED}
 
@@ -97,7 +97,7 @@ class CallTool:
                 begun.connection, call.tool, begun.args, call.call_id, progress.tell, call.timeout
             )
         except ToolRaised as error:
-            whole = keepable(str(error))
+            whole = for_people(keepable(str(error)), truncated=False)
             words, cut = for_model(whole)
             return ToolCallResult("failed", words), whole if cut else ""
         except ConnectionUnavailable as error:
@@ -105,18 +105,35 @@ class CallTool:
             return ToolCallResult("failed", words, ran=False, retryable=True), ""
         except ConnectionLost as error:
             return cut_off(call.effect, call.tool, keepable(str(error)), given.last_attempt), ""
-        whole = keepable(answer.text)
+        whole = for_people(keepable(answer.text), answer.truncated)
         words, cut = for_model(whole)
         return ToolCallResult("completed", words if cut else ""), whole
 
 
+def for_people(text: str, truncated: bool) -> str:
+    """What is kept of a result, with a note where that is not all of it."""
+    kept, size = _start(text, settings.DEXWEB_LIMIT_RESULT_KEPT)
+    if not truncated and kept == text:
+        return text
+    return f"{kept}\n[Cut here: only the first {size:,} bytes are kept.]"
+
+
 def for_model(text: str) -> tuple[str, bool]:
     """(what the model reads of a result, whether that is less than the whole)."""
-    data = text.encode("utf-8", "replace")
-    if len(data) <= RESULT_BYTES_FOR_MODEL:
+    kept, _ = _start(text, settings.DEXWEB_LIMIT_RESULT)
+    if kept == text:
         return text, False
-    kept = data[:RESULT_BYTES_FOR_MODEL].decode("utf-8", "ignore")
-    return f"{kept}\n[Cut here: {len(data):,} bytes in all, of which people can see more.]", True
+    whole = len(text.encode("utf-8", "replace"))
+    return f"{kept}\n[Cut here: {whole:,} bytes in all, of which people can see more.]", True
+
+
+def _start(text: str, most: int) -> tuple[str, int]:
+    """(the first ``most`` bytes of ``text``, how many they are)."""
+    data = text.encode("utf-8", "replace")
+    if len(data) <= most:
+        return text, len(data)
+    kept = data[:most].decode("utf-8", "ignore")
+    return kept, len(kept.encode())
 
 
 def cut_off(effect: str, tool: str, why: str, last: bool) -> ToolCallResult:

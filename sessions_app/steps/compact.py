@@ -138,6 +138,7 @@ def complete(given: CompactInput, begun: Begun, reply: ModelReply) -> CompactRes
             session=session,
             step_id=step.step_id,
             defaults={
+                "turn": given.step.turn,
                 "last_turn": begun.boundary.last_turn,
                 "position": begun.boundary.position,
                 "covers": begun.boundary.words,

@@ -8,6 +8,7 @@ from decimal import Decimal
 from typing import Any
 
 from channels.db import database_sync_to_async as in_database
+from django.conf import settings
 from django.utils import timezone
 from pydantic import TypeAdapter
 from pydantic_ai.messages import ModelMessage
@@ -49,7 +50,8 @@ from sessions_app.tools.mcp import (
     validate_args,
 )
 
-ARGUMENT_BYTES = 64 * 1024
+#: A larger schema is not kept beside the call.
+SCHEMA_BYTES = 64 * 1024
 PLAN = TypeAdapter(ToolCallPlan)
 DELTAS_A_SECOND = 10
 ENDED = "The session has ended."
@@ -271,7 +273,7 @@ def _tell_completed(
         session,
         "model.completed",
         {
-            "text": keepable(reply.text[:50_000]),
+            "text": keepable(reply.text),
             "calls": [
                 {
                     "call_id": call.call_id,
@@ -306,9 +308,8 @@ def _request(
     now = timezone.now()
     policy = agent.policy_for(call.tool)
     waits = call.tool in builtin.TOOLS
-    text = (
-        arguments.as_text(args) if args is not None else keepable(call.args_json[:ARGUMENT_BYTES])
-    )
+    given = call.args_json[: settings.DEXWEB_LIMIT_ARGUMENTS]
+    text = arguments.as_text(args) if args is not None else keepable(given)
     plan = ToolCallPlan(
         call_id=keepable(call.call_id)[:160],
         tool=keepable(call.tool)[:200],
@@ -354,7 +355,7 @@ def _request(
 def _kept_schema(tool: ToolDef | None) -> dict[str, Any]:
     """The schema that edited arguments are checked against; one that is huge is not kept."""
     schema = dict(tool.schema) if tool else {}
-    return schema if len(json.dumps(schema)) <= ARGUMENT_BYTES else {}
+    return schema if len(json.dumps(schema)) <= SCHEMA_BYTES else {}
 
 
 def judge_all(reply: ModelReply, tools: list[ToolDef], most: int) -> list[Judged]:
@@ -369,8 +370,9 @@ def judge_all(reply: ModelReply, tools: list[ToolDef], most: int) -> list[Judged
 
 
 def _judged(call: RequestedCall, tool: ToolDef | None) -> Judged:
-    if len(call.args_json.encode()) > ARGUMENT_BYTES:
-        return None, f"The arguments are larger than {ARGUMENT_BYTES // 1024} KiB. It did not run."
+    most = settings.DEXWEB_LIMIT_ARGUMENTS
+    if len(call.args_json.encode()) > most:
+        return None, f"The arguments are larger than {most // 1024} KiB. It did not run."
     try:
         args = arguments.parse(call.args_json)
         arguments.hash_of(args)

@@ -5,6 +5,7 @@ from typing import Any
 
 from sessions_app.models import AgentEvent, Session
 from sessions_app.stream.notify import notify
+from sessions_app.stream.sizes import fitted
 
 
 def append(
@@ -28,7 +29,7 @@ def append(
             type=type,
             step_id=step_id,
             attempt=attempt,
-            payload=payload,
+            payload=fitted(payload),
             at=at,
         )
     )

@@ -9,17 +9,18 @@ from django.contrib.auth.models import User
 from rest_framework.test import APIClient
 
 from dexweb.engine.client import SessionEngine
+from dexweb.engine.errors import RunNearlyFull
 from sessions_app import actions
 from sessions_app.flow import state, terms
 from sessions_app.models import Session
-from tests.live.conftest import Live, assert_stream_is_whole, until
+from tests.live.conftest import Live, assert_stream_is_whole, engine_holds, until
 
 pytestmark = pytest.mark.usefixtures("standing_worker")
 
 REFUND = {"order_id": "A-1042", "amount": 20, "currency": "EUR", "reason": "late"}
 
 
-def start_short(user: User, agent: str = "desk") -> Session:
+def start_short(user: User, agent: str = "desk", **limits: int) -> Session:
     """A session whose run goes over to a new one after each turn that an RPC came in."""
     session_id = f"{agent}-{uuid.uuid4().hex[:12]}"
     actor = actions.actor_of(user)
@@ -30,7 +31,7 @@ def start_short(user: User, agent: str = "desk") -> Session:
         pool="standing",
         started_by=actor,
         first_message=terms.UserMessage(str(uuid.uuid4()), "Hello", actor),
-        limits=replace(state.Limits(), continue_updates=1, heartbeat=2.0),
+        limits=replace(state.Limits(), heartbeat=2.0, **(limits or {"continue_updates": 1})),
     )
     async_to_sync(SessionEngine().start_session)(given)
     return until(lambda: Session.objects.filter(pk=session_id).first(), "the session's row")
@@ -123,3 +124,68 @@ def test_a_write_that_runs_when_its_session_is_terminated_is_unknown_for_good(li
     assert not session.steps.filter(
         status__in=["active", "completed"], call_id=call.call_id, type="CallSingleAttemptTool"
     ).exists()
+
+
+def test_a_turn_that_has_taken_very_many_requests_still_takes_decisions(live: Live) -> None:
+    calls = [{"tool": "shop__issue_refund", "args": REFUND}]
+    live.agent([{"calls": calls}, {"text": "Done."}], pool="standing")
+    boss = live.person("boss", "refunds.approve")
+    session = start_short(boss, last_updates=2)
+    interrupt = live.ask(session)
+
+    def hold() -> None:
+        rpc = state.HoldInterrupt(str(uuid.uuid4()), interrupt.pk, actions.actor_of(boss), 60)
+        async_to_sync(SessionEngine().hold_interrupt)(session.pk, rpc)
+
+    hold()
+    hold()
+    with pytest.raises(RunNearlyFull, match="takes only decisions"):
+        hold()
+    with pytest.raises(RunNearlyFull):
+        actions.send_message(boss, session.pk, "And?", str(uuid.uuid4()))
+    live.decide(boss, interrupt)
+    live.idle(session)
+    assert live.call(session, "issue_refund").outcome == "completed"
+    # Once the turn has ended there is room again.
+    actions.send_message(boss, session.pk, "And?", str(uuid.uuid4()))
+    live.idle(session, turn=2)
+
+
+def test_a_turn_ends_in_words_before_its_run_is_longer_than_the_engine_keeps(live: Live) -> None:
+    calls = [{"tool": "shop__search_policy", "args": {"query": "refund"}}]
+    live.agent([{"calls": calls}] * 9, pool="standing")
+    session = live.idle(start_short(live.person("ann"), last_events=40))
+    turn = session.turns.get()
+    assert turn.state == "failed"
+    assert "Send another message" in turn.detail
+    assert session.history_events > 0
+
+
+def test_the_limits_of_an_agent_hold_for_its_sessions_and_results_stay_out_of_the_engine(
+    live: Live,
+) -> None:
+    call = {"tool": "shop__search_policy", "args": {"query": "refund"}}
+    limits = {"model_calls_per_turn": 2, "parallel_calls": 1}
+    live.agent([{"calls": [call, call]}] * 3, pool="standing", more={"limits": limits})
+    session = live.idle(live.start(live.person("ann")))
+    assert session.turns.get().detail == "The turn reached its limit of 2 model calls."
+    outcomes = session.calls.order_by("model_step", "position").values_list("outcome", flat=True)
+    assert list(outcomes) == ["completed", "failed"] * 2
+    assert session.turn_model_calls == 2
+    result = session.calls.filter(outcome="completed").first().result
+    assert "window_days" in result
+    assert not engine_holds(session, "window_days")
+
+
+def test_a_session_that_is_to_end_when_its_queue_is_done_does_so_over_several_runs(
+    live: Live,
+) -> None:
+    live.agent([{"text": "Yes.", "repeat": True}], pool="standing")
+    ann = live.person("ann")
+    session = start_short(ann)
+    for number in range(4):
+        actions.send_message(ann, session.pk, f"Message {number}", str(uuid.uuid4()))
+    actions.stop(ann, session.pk, "complete", "", str(uuid.uuid4()))
+    until(lambda: (session.refresh_from_db(), session.status == "completed")[1], "its end")
+    assert session.turns.filter(state="completed").count() == 5
+    assert_stream_is_whole(session)
