@@ -84,7 +84,7 @@ def summarise(messages: list[ModelMessage], info: AgentInfo) -> Utterance:
         for part in message.parts
         if isinstance(part, UserPromptPart) and isinstance(part.content, str)
     )
-    lines = [line for line in text.splitlines() if line.strip()]
+    lines = [line.lstrip("- ") for line in text.splitlines() if line.strip("- ")]
     return Utterance(text="\n".join(f"- {line[:80]}" for line in lines[-SUMMARY_LINES:]))
 
 

@@ -88,7 +88,7 @@ def covered(parts: Sequence[Part], boundary: Boundary) -> list[Part]:
 def transcript(summary: str, covered: Sequence[Part], window: int) -> str:
     """The covered messages as one text that fits, long ones cut in the middle of it visibly."""
     room = int(window * READ_SHARE) * CHARACTERS_PER_TOKEN
-    lines = ([("What was summarised before", summary)] if summary else []) + [
+    lines = ([("Summarised before", f"\n{summary}")] if summary else []) + [
         line for part in covered for line in _lines(part)
     ]
     longest = max((len(text) for _, text in lines), default=0)
