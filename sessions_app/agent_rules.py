@@ -7,12 +7,19 @@ from sessions_app.models import Agent
 
 SCRIPT_MODEL = "demo:script"
 DEMO_MODELS = ("demo:refund-desk", SCRIPT_MODEL)
+#: In tokens; less would be summarised before every call.
+SMALLEST_WINDOW = 100
 
 
 def settings_errors(model: str, settings: Any) -> list[str]:
     """What is wrong with an agent's settings, each after its place; [] if nothing is."""
     if not isinstance(settings, dict):
         return ["settings: write names and values, like {}."]
+    window = settings.get("context_window", SMALLEST_WINDOW)
+    if isinstance(window, bool) or not isinstance(window, int) or window < SMALLEST_WINDOW:
+        return [
+            f"settings.context_window: write the model's tokens, like 128000; at least {SMALLEST_WINDOW}."
+        ]
     if model != SCRIPT_MODEL:
         return []
     # Here, since it brings all of pydantic-ai, and every command and web process reads this module.

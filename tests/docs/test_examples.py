@@ -49,7 +49,7 @@ def test_the_agents_of_the_page_can_be_imported_in_their_order_without_a_note(mo
     for name, value in KEYS.items():
         monkeypatch.setenv(name, value)
     load_agents("credentials: {my-model: {from_env: OPENAI_API_KEY}}")
-    for text in blocks("docs/agents.md", "yaml"):
+    for text in [*blocks("docs/agents.md", "yaml"), *blocks("docs/limits.md", "yaml")]:
         assert load_agents(text).warnings == []
     assert Agent.objects.get(name="word-desk").model.startswith("openai:")
 

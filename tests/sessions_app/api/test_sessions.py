@@ -137,7 +137,9 @@ def test_a_session_is_shown_with_and_without_the_last_slash(client, slash):
         "model_calls": 0,
     }
     assert body["limits"]["model_calls_per_turn"] == 50
-    assert body["runs"] == [{"run_id": "run-2", "current": True}]
+    assert body["limits"]["history_events"] == {"used": 0, "limit": 10_000}
+    assert body["limits"]["context_tokens"] == {"used": 0, "limit": None}
+    assert body["runs"] == [{"run_id": "run-2", "current": True, "previous": "", "next": ""}]
     assert body["last_seq"] == 5
     assert body["created_at"] == "2026-03-01T12:00:00Z"
 

@@ -7,12 +7,12 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from sessions_app.models import AgentEvent, Step, ToolCall, Turn
+from sessions_app.models import AgentEvent, ContextSummary, Step, ToolCall, Turn
 from tests.sessions_app.api import build
 
 pytestmark = pytest.mark.django_db
 
-QUERIES = 26
+QUERIES = 27
 
 
 @pytest.fixture
@@ -439,3 +439,43 @@ def test_the_page_holds_no_inline_script_or_style(operator):
         page = page_of(operator, of, tab=tab)
         assert not re.search(r"<script(?![^>]*\bsrc=)[^>]*>", page)
         assert not re.search(r"<[^>]+\s(style|onclick|onload)=", page)
+
+
+def test_a_summary_is_one_line_of_its_turn_that_unfolds(reader):
+    of = build.session("s-1", turn=4)
+    turn(of, 4)
+    ContextSummary.objects.create(
+        session=of,
+        step_id="CompactContext-1",
+        turn=4,
+        last_turn=3,
+        position=9,
+        covers="turns 1–3",
+        text="Order A-1042 <b>came</b> late.",
+        tokens_before=900,
+        tokens_after=200,
+        created_at=build.NOON,
+    )
+    page = page_of(reader, of, tab="conversation")
+    assert "<summary>Turns 1–3 were summarised for the model</summary>" in page
+    assert "Order A-1042 &lt;b&gt;came&lt;/b&gt; late." in page
+
+
+def test_the_state_tab_has_meters_with_their_limits_and_runs_that_lead_to_each_other(reader):
+    of = build.session(
+        "s-1",
+        run_id="run-2",
+        context_tokens=110_000,
+        context_window=128_000,
+        history_events=4_210,
+        limits={"continue_events": 5_000, "of_a_later_version": 1},
+    )
+    for seq, type in enumerate(("session.started", "session.continued"), 1):
+        AgentEvent.objects.create(
+            session=of, seq=seq, type=type, payload={"run_id": f"run-{seq}"}, at=build.NOON
+        )
+    page = page_of(reader, of, tab="state")
+    assert 'aria-label="Context: 110000 of 128000"' in page
+    assert 'class="meter near"' in page
+    assert 'aria-label="History: 4210 of 5000"' in page
+    assert 'href="#run-run-1"' in page and 'href="#run-run-2"' in page
