@@ -1,6 +1,7 @@
 """The two ends of a delegation: a child session is made, and its answer becomes the call's outcome."""
 
 import hashlib
+from dataclasses import asdict
 from typing import Any
 
 from channels.db import database_sync_to_async as in_database
@@ -107,6 +108,7 @@ def make_child(session: Session, call: ToolCall, args: dict[str, Any]) -> Sessio
     child = Session.objects.create(
         pk=child_id(session.pk, agent.name, number),
         agent=agent,
+        limits=asdict(limits_for(agent)),
         title=title_of(args["task"]),
         labels=session.labels,
         started_by=session.started_by,
