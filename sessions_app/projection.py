@@ -201,10 +201,10 @@ def tell_stuck(session: Session, why: str, at: datetime) -> None:
 
 def _left_open(call: ToolCall) -> tuple[str, str]:
     """(outcome, words) of a call that has none when its session ends."""
-    if call.begun_attempt and call.effect != "read":
-        why = "the session was ended while it ran"
-        return ToolCall.Outcome.OUTCOME_UNKNOWN, rules.unknown_words(call.tool, why)
-    return ToolCall.Outcome.CANCELED, rules.session_ended_words(call.tool)
+    said = rules.session_ended_words(call.tool)
+    if not call.begun_attempt:
+        return ToolCall.Outcome.CANCELED, said
+    return rules.given_up(call.effect, call.tool, "the session was ended while it ran", said)
 
 
 def _phase_changed(session: Session, body: fact.PhaseChanged, at: datetime) -> None:
@@ -283,7 +283,11 @@ def _close_unheard(session: Session, body: fact.StepChanged, at: datetime) -> No
 
 def _call_closed(session: Session, body: fact.CallClosed, at: datetime) -> None:
     call = session.calls.get(call_id=body.call_id)
-    end_call(session, call, body.step_id, body.outcome, body.words, at, body.result)
+    outcome, words = body.outcome, body.words
+    if outcome == ToolCall.Outcome.CANCELED and call.begun_attempt:
+        # The Flow's cancel may have met the news of an attempt; the rows know that it began.
+        outcome, words = rules.canceled_after(call.effect, call.tool)
+    end_call(session, call, body.step_id, outcome, words, at, body.result)
 
 
 def _timer_set(session: Session, body: fact.TimerSet, at: datetime) -> None:

@@ -173,15 +173,38 @@ class Calls:
     ) -> tuple[ToolCallResult, int]:
         """(how it ended, after how many attempts)."""
         terms = times.of_tool(call, self._scope.limits)
-        attempts = terms.attempts
+        attempts, may_have_run = terms.attempts, False
         for attempt in range(1, rules.MOST_ATTEMPTS + 1):
             last = attempt >= attempts
             result = await self._attempt_tool(call, step, approval, attempt, last)
             attempts = min(attempts + result.handed_back, rules.MOST_ATTEMPTS)
+            may_have_run = may_have_run or result.ran
             if not result.retryable or attempt >= attempts or self._scope.canceled:
                 break
-            await self._scope.pause(step, attempt, result.words, terms.backoff)
+            if not await self._pause(step, attempt, result.words, terms.backoff, may_have_run):
+                result = self._cancel_between(call, step)
+                break
         return result, attempt
+
+    async def _pause(
+        self, step: StepChanged, attempt: int, why: str, backoff: float, may_have_run: bool
+    ) -> bool:
+        """Whether the next attempt may come; a cancel that finds nothing begun goes on as one."""
+        try:
+            await self._scope.pause(step, attempt, why, backoff)
+        except asyncio.CancelledError:
+            if not may_have_run or not self._scope.canceled:
+                raise
+            return False
+        return True
+
+    def _cancel_between(self, call: ToolCallPlan, step: StepChanged) -> ToolCallResult:
+        """The turn was canceled between two attempts, of which the first may have acted."""
+        outcome, words = rules.canceled_after(call.effect, call.tool)
+        self._scope.close(call, step, outcome, words)
+        if outcome == "canceled":
+            self._scope.steps.change(step, "canceled", outcome=outcome, detail=words)
+        return ToolCallResult(outcome, words)
 
     async def _attempt_tool(
         self,

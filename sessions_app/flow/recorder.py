@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 from datetime import timedelta
 
 from temporalio import workflow
 from temporalio.common import RetryPolicy
+from temporalio.exceptions import ActivityError, is_cancelled_exception
 
 with workflow.unsafe.imports_passed_through():
     from sessions_app.flow.fact import Fact, FactBody, StepChanged
@@ -69,6 +71,11 @@ class FactLog:
                 ),
             )
             self.confirm(facts)
+        except ActivityError as error:
+            if is_cancelled_exception(error):
+                # For who waits here it is the cancel of their own wait, and is to be met as that.
+                raise asyncio.CancelledError from error
+            raise
         finally:
             self._recording = False
 

@@ -6,6 +6,7 @@ The words are said once, here: the model and people read the same.
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from datetime import datetime
 from enum import StrEnum
 
@@ -89,6 +90,56 @@ def waits_for_model(pool: str, seconds: float) -> str:
     )
 
 
+def did_not_run(why: str, retryable: bool = False) -> ToolCallResult:
+    """It is certain that the tool was not reached; ``why`` is a sentence."""
+    return ToolCallResult("failed", f"{why} {DID_NOT_RUN}", ran=False, retryable=retryable)
+
+
+def unreachable(tool: str, why: str) -> ToolCallResult:
+    """Its server could not be asked."""
+    return did_not_run(f"{tool} could not be reached: {why}", retryable=True)
+
+
+def not_reached(tool: str, why: str, retryable: bool) -> ToolCallResult:
+    """Its attempt ended before the tool was asked."""
+    return did_not_run(f"{tool} was not reached: {why}.", retryable)
+
+
+def cut_off(effect: str, tool: str, why: str, last: bool) -> ToolCallResult:
+    """The outcome of an attempt that was cut off after it had begun, by effect (DESIGN's table)."""
+    if effect == "write" or (effect == "idempotent" and last):
+        return ToolCallResult("outcome_unknown", unknown_words(tool, why))
+    return ToolCallResult("failed", f"{tool} was cut off: {why}.", retryable=not last)
+
+
+EARLIER = "an earlier attempt was cut off"
+
+
+def not_denied(effect: str, tool: str, result: ToolCallResult, last: bool) -> ToolCallResult:
+    """That this attempt did not run says nothing of an earlier one that was cut off."""
+    if result.ran or effect == "read":
+        return result
+    if last or not result.retryable:
+        return ToolCallResult("outcome_unknown", unknown_words(tool, EARLIER))
+    why = result.words.removesuffix(DID_NOT_RUN)
+    return replace(result, words=f"{why}It may have run before: {EARLIER}.")
+
+
+def begun_before(tool: str) -> ToolCallResult:
+    """A write that has begun is not begun again."""
+    return ToolCallResult("outcome_unknown", unknown_words(tool, "an earlier attempt had begun"))
+
+
+def invalidated_words(void: str, approved: bool) -> str:
+    what = "The approval no longer holds:" if approved else "It may not run as it was asked for:"
+    return f"{what} {void} {DID_NOT_RUN}"
+
+
+def invalid_words(why: str) -> str:
+    """Of a call that the model made wrongly: repeating it as it is would not help."""
+    return f"{why} It did not run."
+
+
 def not_again(call: ToolCallPlan, void: str) -> ToolCallResult:
     """An attempt was cut off, and by now the call may not run another time."""
     if call.effect == "read":
@@ -142,6 +193,19 @@ _WAIT_CANCELED = {
 def canceled_words(tool: str) -> str:
     said = f"The turn was canceled before {tool} ran. It did not run."
     return _WAIT_CANCELED.get(tool, said)
+
+
+def given_up(effect: str, tool: str, why: str, read_words: str) -> tuple[str, str]:
+    """(outcome, words) of a call that nobody waits for any more after an attempt has begun."""
+    if effect == "read":
+        return "canceled", read_words
+    return "outcome_unknown", unknown_words(tool, why)
+
+
+def canceled_after(effect: str, tool: str) -> tuple[str, str]:
+    """The same, when its turn was canceled."""
+    words = f"The turn was canceled before {tool} gave a result. It may be called again."
+    return given_up(effect, tool, "the turn was canceled after it had begun", words)
 
 
 def unanswered_words(reason: str) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 
 from temporalio import workflow
 from temporalio.common import RetryPolicy
+from temporalio.exceptions import ActivityError, is_cancelled_exception
 
 with workflow.unsafe.imports_passed_through():
     from sessions_app.flow import rules
@@ -68,8 +69,9 @@ class Scope:
         self._running[task] = None
         try:
             return await task
-        except asyncio.CancelledError:
-            if not self.canceled:
+        except (asyncio.CancelledError, ActivityError) as error:
+            # An activity that the cancel meets fails by it, in the engine's own way.
+            if not self.canceled or not is_cancelled_exception(error):
                 raise
             return None
         finally:

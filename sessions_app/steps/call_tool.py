@@ -67,11 +67,13 @@ class CallTool:
             if isinstance(begun, ToolCallResult):
                 return begun
             result, whole = await self._call(given, begun)
+            if begun.before:
+                effect, last = given.call.effect, given.last_attempt
+                result = rules.not_denied(effect, given.call.tool, result, last)
             if result.retryable and not given.last_attempt:
                 if not result.ran:
                     await in_database(take_back)(given, begun)
                 return result
-            result = not_denied(given, begun, result)
             return await in_database(end)(given, result, whole)
 
     async def _tool_changed(self, given: CallToolInput) -> bool:
@@ -101,10 +103,10 @@ class CallTool:
             words, cut = for_model(whole)
             return ToolCallResult("failed", words), whole if cut else ""
         except ConnectionUnavailable as error:
-            words = f"{call.tool} could not be reached: {keepable(str(error))} {rules.DID_NOT_RUN}"
-            return ToolCallResult("failed", words, ran=False, retryable=True), ""
+            return rules.unreachable(call.tool, keepable(str(error))), ""
         except ConnectionLost as error:
-            return cut_off(call.effect, call.tool, keepable(str(error)), given.last_attempt), ""
+            why, last = keepable(str(error)).rstrip("."), given.last_attempt
+            return rules.cut_off(call.effect, call.tool, why, last), ""
         whole = for_people(keepable(answer.text), answer.truncated)
         words, cut = for_model(whole)
         return ToolCallResult("completed", words if cut else ""), whole
@@ -136,24 +138,6 @@ def _start(text: str, most: int) -> tuple[str, int]:
     return kept, len(kept.encode())
 
 
-def cut_off(effect: str, tool: str, why: str, last: bool) -> ToolCallResult:
-    """The outcome of an attempt that was cut off after it had begun, by effect (DESIGN's table)."""
-    if effect == "write":
-        return ToolCallResult("outcome_unknown", rules.unknown_words(tool, why))
-    if effect == "idempotent" and last:
-        return ToolCallResult("outcome_unknown", rules.unknown_words(tool, why), retryable=False)
-    return ToolCallResult("failed", f"{tool} was cut off: {why}.", retryable=not last)
-
-
-def not_denied(given: CallToolInput, begun: Begun, result: ToolCallResult) -> ToolCallResult:
-    """That the last attempt did not run says nothing of an earlier one that was cut off."""
-    if result.ran or not begun.before or given.call.effect == "read":
-        return result
-    return ToolCallResult(
-        "outcome_unknown", rules.unknown_words(given.call.tool, "an earlier attempt was cut off")
-    )
-
-
 def as_asked(given: CallToolInput) -> tuple[ConnectionSpec, dict[str, Any]] | None:
     """The tool's connection, and its schema when a person was asked; None where either is not known."""
     call = ToolCall.objects.get(session=given.step.session_id, call_id=given.call.call_id)
@@ -177,9 +161,7 @@ def begin(given: CallToolInput, tool_changed: bool = False) -> Begun | ToolCallR
             return ToolCallResult("failed", rules.DID_NOT_RUN, ran=False, retryable=True)
         if plan.effect == "write" and call.begun_attempt:
             # Whatever led here, a write that has begun is not begun again.
-            why = "an earlier attempt had begun"
-            result = ToolCallResult("outcome_unknown", rules.unknown_words(plan.tool, why))
-            return ended(session, step, call, result, "")
+            return ended(session, step, call, rules.begun_before(plan.tool), "")
         agent = sources.with_policies(sources.agent_named(given.agent))
         refused = may_not_run(given, session, step, call, agent, tool_changed)
         if refused is not None:
@@ -229,8 +211,7 @@ def may_not_run(
 
 def refuse(session: Session, step: Step, call: ToolCall, why: str) -> ToolCallResult:
     """The call fails for ``why``, a sentence, before anything ran."""
-    result = ToolCallResult("failed", f"{why} {rules.DID_NOT_RUN}", ran=False)
-    return ended(session, step, call, result, "")
+    return ended(session, step, call, rules.did_not_run(why), "")
 
 
 def mark_begun(
@@ -251,7 +232,7 @@ def mark_begun(
 def _out_of_reach(given: CallToolInput, call: ToolCall, why: str) -> ToolCallResult:
     if call.begun_attempt:
         return rules.not_again(given.call, why)
-    return ToolCallResult("failed", f"{why} {rules.DID_NOT_RUN}", ran=False)
+    return rules.did_not_run(why)
 
 
 def take_back(given: CallToolInput, begun: Begun) -> None:
@@ -291,8 +272,7 @@ def _invalidated(
 ) -> ToolCallResult:
     """Nothing runs. With ``ask_again`` the Flow asks a person anew, else the call is over."""
     now = timezone.now()
-    what = "The approval no longer holds:" if approval else "It may not run as it was asked for:"
-    words = f"{what} {void} {rules.DID_NOT_RUN}"
+    words = rules.invalidated_words(void, approved=approval is not None)
     interrupt_id = approval.interrupt_id if approval else ""
     invalidate(session, interrupt_id, now)
     if ask_again is None:
@@ -332,16 +312,17 @@ def reconcile(given: ReconcileInput) -> ToolCallResult:
 def _reconciled(given: ReconcileInput, call: ToolCall) -> ToolCallResult:
     begun = call.begun_attempt >= given.step.attempt
     over = given.last_attempt or given.canceled
-    if given.canceled and (not call.begun_attempt or given.effect == "read"):
-        return ToolCallResult("canceled", rules.canceled_words(call.tool), ran=begun)
-    if not begun:
-        retryable = given.effect != "write" and not over
-        if call.begun_attempt and not retryable:
-            # This attempt did not run, but an earlier one may have.
-            return cut_off(given.effect, call.tool, given.cut_off, last=True)
-        words = f"{call.tool} was not reached: {given.cut_off}. {rules.DID_NOT_RUN}"
-        return ToolCallResult("failed", words, ran=False, retryable=retryable)
-    return cut_off(given.effect, call.tool, given.cut_off, over)
+    if given.canceled and call.begun_attempt:
+        return ToolCallResult(*rules.canceled_after(given.effect, call.tool))
+    if given.canceled:
+        return ToolCallResult("canceled", rules.canceled_words(call.tool), ran=False)
+    if begun:
+        return rules.cut_off(given.effect, call.tool, given.cut_off, over)
+    retryable = given.effect != "write" and not over
+    result = rules.not_reached(call.tool, given.cut_off, retryable)
+    if call.begun_attempt:
+        return rules.not_denied(given.effect, call.tool, result, over)
+    return result
 
 
 class Progress:

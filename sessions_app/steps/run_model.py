@@ -372,23 +372,25 @@ def judge_all(reply: ModelReply, tools: list[ToolDef], most: int) -> list[Judged
 def _judged(call: RequestedCall, tool: ToolDef | None) -> Judged:
     most = settings.DEXWEB_LIMIT_ARGUMENTS
     if len(call.args_json.encode()) > most:
-        return None, f"The arguments are larger than {most // 1024} KiB. It did not run."
+        size = f"The arguments are larger than {most // 1024} KiB."
+        return None, rules.invalid_words(size)
     try:
         args = arguments.parse(call.args_json)
         arguments.hash_of(args)
     except ValueError as error:
-        return None, f"{error} It did not run."
+        return None, rules.invalid_words(str(error))
     except RecursionError:
-        return None, "The arguments are nested too deeply. It did not run."
+        return None, rules.invalid_words("The arguments are nested too deeply.")
     if tool is None:
-        return args, f"There is no tool {call.tool}. It did not run."
+        return args, rules.invalid_words(f"There is no tool {call.tool}.")
+    misfit = rules.invalid_words("The arguments do not fit the tool.")
     errors = validate_args(tool.schema, args)
     if errors:
-        return args, "The arguments do not fit the tool. It did not run. " + "; ".join(errors)
+        return args, f"{misfit} {'; '.join(errors)}"
     try:
         builtin.waits(tool.name, args, timezone.now())
     except ValueError as error:
-        return args, f"The arguments do not fit the tool. It did not run. {error}"
+        return args, f"{misfit} {error}"
     return args, ""
 
 

@@ -177,16 +177,6 @@ def test_cancelling_a_turn_ends_a_wait_for_a_person_and_the_session_goes_on(live
         actions.cancel_turn(ann, session.pk, "", new_id())
 
 
-def test_cancelling_a_turn_stops_a_running_read(live: Live) -> None:
-    live.agent([{"calls": [LOOKUP]}, {"text": "Done."}], delay="lookup_order=60s", pool="standing")
-    ann = live.person("ann")
-    session = live.start(ann)
-    live.begun(session, "lookup_order", "lookups")
-    actions.cancel_turn(ann, session.pk, "Too slow", new_id())
-    live.idle(session)
-    assert live.call(session, "lookup_order").outcome == "canceled"
-
-
 def test_cancelling_many_parallel_calls_is_the_same_again_when_it_is_replayed(live: Live) -> None:
     """Every history is replayed at the end of its test; here many things are canceled at once."""
     live.agent(
@@ -198,19 +188,6 @@ def test_cancelling_many_parallel_calls_is_the_same_again_when_it_is_replayed(li
     actions.cancel_turn(ann, session.pk, "Too slow", new_id())
     live.idle(session)
     assert {call.outcome for call in session.calls.all()} == {"canceled"}
-
-
-def test_cancelling_a_turn_never_calls_a_begun_write_undone(live: Live) -> None:
-    refund = {"order_id": "A-1042", "amount": 20, "currency": "EUR", "reason": "late"}
-    calls = [{"tool": "shop__issue_refund", "args": refund}]
-    live.agent([{"calls": calls}, {"text": "Hm."}], delay="issue_refund=60s", pool="standing")
-    boss = live.person("boss", "refunds.approve")
-    session = live.start(boss)
-    live.decide(boss, live.ask(session))
-    live.begun(session, "issue_refund", "refunds")
-    actions.cancel_turn(boss, session.pk, "Stop", new_id())
-    live.idle(session)
-    assert live.call(session, "issue_refund").outcome == "outcome_unknown"
 
 
 @pytest.mark.parametrize(

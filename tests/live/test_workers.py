@@ -1,4 +1,4 @@
-"""Pools, slots and times: what no worker takes, what hangs, and how a worker stops."""
+"""Pools and slots, and how a worker stops."""
 
 import signal
 from collections.abc import Iterator
@@ -10,35 +10,7 @@ from sessions_app.models import Session, WorkerPresence
 from tests.live.conftest import Live, WorkerProcess, until
 
 REFUND = {"order_id": "A-1042", "amount": 20, "currency": "EUR", "reason": "late"}
-MAIL = {"to": "ann@example.com", "subject": "Late", "body": "Sorry."}
 LOOK_UP = {"tool": "shop__lookup_order", "args": {"order_id": "A-1042"}}
-OF_EACH_EFFECT = [
-    LOOK_UP,
-    {"tool": "shop__send_email", "args": MAIL},
-    {"tool": "shop__issue_refund", "args": REFUND},
-]
-TOOLS = ("lookup_order", "send_email", "issue_refund")
-
-
-def run_each_effect(live: Live, **agent: Any) -> Session:
-    """One call of each effect at once, the write approved, brought to their outcomes."""
-    boss = live.person("boss", "refunds.approve")
-    live.agent([{"calls": OF_EACH_EFFECT}, {"text": "Done."}], pool="standing", **agent)
-    session = live.start(boss)
-    live.decide(boss, live.ask(session))
-    return live.idle(session)
-
-
-@pytest.mark.usefixtures("standing_worker")
-def test_a_call_that_no_worker_takes_did_not_run_whatever_its_effect(live: Live) -> None:
-    terms = {"pool": "nobody", "schedule_to_start": "1s"}
-    session = run_each_effect(live, tool_terms={tool: terms for tool in TOOLS})
-    for tool in TOOLS:
-        call = live.call(session, tool)
-        assert call.outcome == "failed", tool
-        assert "It did not run and is safe to call again" in call.words
-        assert call.begun_attempt == 0
-    assert live.ledger("lookups") == live.ledger("refunds") == []
 
 
 @pytest.mark.usefixtures("standing_worker")
@@ -46,25 +18,6 @@ def test_a_worker_says_that_it_is_there_with_its_slots(live: Live) -> None:
     row = until(WorkerPresence.objects.filter(pool="standing").first, "the worker's row")
     assert row.fresh
     assert (row.model_slots, row.tool_slots, row.stopping) == (50, 50, False)
-
-
-@pytest.mark.usefixtures("standing_worker")
-def test_a_call_that_hangs_ends_by_its_effect_after_the_attempts_it_has(live: Live) -> None:
-    again = {"attempts": 2, "backoff": "1s"}
-    session = run_each_effect(
-        live,
-        timeout="1s",
-        delay="lookup_order=30s,send_email=30s,issue_refund=30s",
-        tool_terms={"lookup_order": again, "send_email": again},
-    )
-    found = {tool: live.call(session, tool) for tool in TOOLS}
-    outcomes = {tool: (call.outcome, call.begun_attempt) for tool, call in found.items()}
-    assert outcomes == {
-        "lookup_order": ("failed", 2),
-        "send_email": ("outcome_unknown", 2),
-        "issue_refund": ("outcome_unknown", 1),
-    }
-    assert len(live.ledger("refunds")) == 1
 
 
 @pytest.fixture(scope="module")
@@ -86,7 +39,10 @@ def hang_a_model_call(live: Live, user: Any) -> Session:
 @pytest.mark.usefixtures("narrow_worker")
 def test_a_tool_runs_while_model_calls_take_all_of_their_slots(live: Live) -> None:
     boss = live.person("boss", "refunds.approve")
-    live.agent([{"calls": OF_EACH_EFFECT[2:]}, {"text": "Done."}], pool="narrow")
+    live.agent(
+        [{"calls": [{"tool": "shop__issue_refund", "args": REFUND}]}, {"text": "Done."}],
+        pool="narrow",
+    )
     session = live.start(boss)
     interrupt = live.ask(session)
     hang_a_model_call(live, boss)
