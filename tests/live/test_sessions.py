@@ -235,7 +235,9 @@ def test_a_forced_end_needs_a_reason(live: Live) -> None:
 
 
 def test_live_pieces_of_a_model_are_streamed_and_then_trimmed(live: Live) -> None:
-    live.agent([{"text": "One two three."}], pool="standing")
+    # Slower than a tenth of a second, or its end alone would be told.
+    slowly = {"script": [{"text": "One two three."}], "word_delay": 0.1}
+    live.agent(slowly["script"], pool="standing", more={"settings": slowly})
     session = live.idle(live.start(live.person("ann")))
     assert not session.events.filter(type="model.delta").exists()
     completed = session.events.get(type="model.completed")
