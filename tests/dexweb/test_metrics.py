@@ -8,6 +8,7 @@ from rest_framework.authtoken.models import Token
 from rest_framework.test import APIClient
 
 from approvals_app.models import Decision
+from sessions_app.models import WorkerPresence
 from tests.sessions_app.api import build
 
 pytestmark = pytest.mark.django_db
@@ -63,6 +64,7 @@ def test_sessions_approvals_and_decisions_are_counted():
 
 
 def test_an_empty_installation_is_all_zeros():
+    WorkerPresence.objects.all().delete()
     assert set(numbers_of(scrape(build.person("ann", *build.LOOK))).values()) == {0}
 
 

@@ -44,7 +44,7 @@ def test_nobody_gets_mail_before_asking_for_it(client, ann):
     page = client.get(PAGE)
     assert page.status_code == 200
     assert b'name="mail" checked' not in page.content
-    assert page.content.count(b" checked") == 3
+    assert page.content.count(b" checked") == 4
     assert wish(ann) is None
 
 
@@ -119,7 +119,7 @@ def test_a_channels_address_and_secret_go_in_and_never_come_out(client, root):
 
 
 def test_a_new_channel_is_told_of_everything_unless_events_are_taken_off(client, root):
-    assert client.get(f"{ADMIN}add/").content.count(b'name="events"') == 6
+    assert client.get(f"{ADMIN}add/").content.count(b'name="events"') == 7
     boxes = client.get(f"{ADMIN}add/").content.decode().split('name="events"')[1:]
     assert all("checked" in box.partition(">")[0] for box in boxes)
 
