@@ -9,7 +9,7 @@ from datetime import timedelta
 from typing import Any
 
 from temporalio import workflow
-from temporalio.exceptions import ActivityError
+from temporalio.exceptions import ActivityError, is_cancelled_exception
 
 with workflow.unsafe.imports_passed_through():
     from sessions_app.flow import delegation, rules, times, waits
@@ -179,7 +179,7 @@ class Calls:
             result = await self._attempt_tool(call, step, approval, attempt, last)
             attempts = min(attempts + result.handed_back, rules.MOST_ATTEMPTS)
             may_have_run = may_have_run or result.ran
-            if not result.retryable or attempt >= attempts or self._scope.canceled:
+            if not result.retryable or attempt >= attempts:
                 break
             if not await self._pause(step, attempt, result.words, terms.backoff, may_have_run):
                 result = self._cancel_between(call, step)
@@ -191,6 +191,9 @@ class Calls:
     ) -> bool:
         """Whether the next attempt may come; a cancel that finds nothing begun goes on as one."""
         try:
+            if self._scope.canceled:
+                # It came while the attempt was, and was no news to it.
+                raise asyncio.CancelledError
             await self._scope.pause(step, attempt, why, backoff)
         except asyncio.CancelledError:
             if not may_have_run or not self._scope.canceled:
@@ -243,22 +246,40 @@ class Calls:
             self._scope.close(call, step, untaken.outcome, untaken.words)
             self._scope.steps.change(step, "failed", outcome="failed", detail=untaken.words)
             return untaken
-        context = self._scope.context(step, attempt)
         canceled = self._scope.canceled or reach == Reach.CANCELED
         # A worker's stop is not the tool's fault: it may be tried once more than was allowed.
         handed_back = reach == Reach.HANDED_BACK and attempt < rules.MOST_ATTEMPTS
         last = (last and not handed_back) or reach == Reach.NEVER_TAKEN
+        why = rules.cut_off_words(error)
+        try:
+            result = await self._reconcile(call, step, attempt, why, canceled, last)
+        except ActivityError as gone:
+            if not (self._scope.canceled and is_cancelled_exception(gone)):
+                raise
+            # The turn was canceled just now. Its call gets its outcome all the same.
+            result = await self._reconcile(call, step, attempt, why, canceled=True, last=True)
+        return replace(result, handed_back=True) if handed_back else result
+
+    async def _reconcile(
+        self,
+        call: ToolCallPlan,
+        step: StepChanged,
+        attempt: int,
+        why: str,
+        canceled: bool,
+        last: bool,
+    ) -> ToolCallResult:
+        """What became of an attempt, as the rows know it."""
+        context = self._scope.context(step, attempt)
         result: ToolCallResult = await workflow.execute_activity(
             RECONCILE_CALL,
-            ReconcileInput(
-                context, call.call_id, call.effect, rules.cut_off_words(error), canceled, last
-            ),
+            ReconcileInput(context, call.call_id, call.effect, why, canceled, last),
             result_type=ToolCallResult,
             start_to_close_timeout=timedelta(seconds=30),
             heartbeat_timeout=timedelta(seconds=self._scope.limits.heartbeat),
         )
         self._scope.facts.confirm(context.facts)
-        return replace(result, handed_back=True) if handed_back else result
+        return result
 
     def _tell_unknown(
         self, call: ToolCallPlan, step: StepChanged, result: ToolCallResult, attempt: int

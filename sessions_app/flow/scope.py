@@ -55,7 +55,9 @@ class Scope:
         self._running: dict[asyncio.Task[Any], None] = {}
 
     def cancel(self) -> None:
-        """Cancel what runs; each call still gets its outcome before the turn ends."""
+        """Cancel what runs, once; each call still gets its outcome before the turn ends."""
+        if self.canceled:
+            return
         self.canceled = True
         for task in list(self._running):
             task.cancel()

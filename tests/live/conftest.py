@@ -306,6 +306,8 @@ async def replay(runs: list[tuple[str, str]]) -> None:
         data_converter=data_converter(),
         workflow_runner=SANDBOX,
         build_id=BUILD_ID,
+        # A busy machine is no deadlock.
+        debug_mode=True,
     )
     for session_id, run_id in runs:
         history = await client.get_workflow_handle(session_id, run_id=run_id).fetch_history()
