@@ -48,7 +48,10 @@ class StepRow(Protocol):
 
 
 class CallRow(Protocol):
-    """A ToolCall; `args_start` and `words_start` are the first characters of its long texts."""
+    """A ToolCall; `args_start` and `words_start` are the first characters of its long texts.
+
+    `child_id`: the session that a delegation began.
+    """
 
     call_id: str
     model_step: str
@@ -58,6 +61,7 @@ class CallRow(Protocol):
     outcome: str
     args_start: str
     words_start: str
+    child_id: str | None
     started_at: datetime | None
     ended_at: datetime | None
 
@@ -115,6 +119,7 @@ class Call:
     words: str
     why: str
     time: str
+    child: str = ""
 
 
 @dataclass(frozen=True)
@@ -298,6 +303,7 @@ def _call(call: CallRow, steps: Sequence[StepRow]) -> Call:
         words=words,
         why=_why(call, step),
         time=_time(span),
+        child=call.child_id or "",
     )
 
 

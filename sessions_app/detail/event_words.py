@@ -168,6 +168,7 @@ _SAY: dict[str, Callable[[Payload], str]] = {
     "step.changed": _step,
     "tool.requested": _tool_requested,
     "tool": _tool,
+    "tool.started": lambda payload: _joined(tool_words(_text(payload, "tool")), payload, "child"),
     "model.started": lambda payload: _text(payload, "model"),
     "model.delta": lambda payload: _text(payload, "text"),
     "model.reasoning": lambda payload: _text(payload, "text"),

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
 
 from approvals_app.models import Interrupt
 from sessions_app.detail.words import session_standing
+from sessions_app.flow.limits import Limits
 from sessions_app.limits import Meter, meters_of
-from sessions_app.models import Session
+from sessions_app.models import Session, Step
 from sessions_app.spend.summary import limit_of
 from sessions_app.state_words import StateWords
 
@@ -40,6 +41,10 @@ class Head:
     blocked: str
     raises: bool
     limit: tuple[Decimal, Decimal] | None
+    #: (session, Step) that delegated to this one; None when people started it.
+    parent: tuple[str, str] | None = None
+    #: Sessions that this one has delegated to and waits for.
+    children: list[Session] = field(default_factory=list)
 
     @property
     def turn_runs(self) -> bool:
@@ -60,6 +65,8 @@ def head_of(session: Session, user: object, now: datetime) -> Head:
         blocked=_blocked(session),
         raises=user.has_perm("sessions_app.raise_spend"),  # type: ignore[attr-defined]
         limit=limit_of(session),
+        parent=_parent(session) if session.parent_id else None,
+        children=_children(session) if session.phase == Session.Phase.ACTING else [],
         tokens=session.input_tokens + session.output_tokens,
         meters=meters_of(session)[:2],
     )
@@ -77,6 +84,18 @@ def next_timer(session: Session) -> datetime | None:
     open_ids = session.steps.filter(type="DurableWait", status="waiting").values("call_id")
     plans = session.calls.filter(call_id__in=open_ids).values_list("policy", flat=True)
     return min((datetime.fromisoformat(plan["until"]) for plan in plans), default=None)
+
+
+def _parent(session: Session) -> tuple[str, str]:
+    asked = session.delegations.values_list("call_id", flat=True)[:1]
+    steps = Step.objects.filter(session=session.parent_id, call_id=asked).order_by("-position")
+    return str(session.parent_id), steps.values_list("step_id", flat=True).first() or ""
+
+
+def _children(session: Session) -> list[Session]:
+    """Those that wait for people come first."""
+    at_work = session.children.filter(status=Session.Status.RUNNING).select_related("agent")
+    return list(at_work.order_by("-waiting", "created_at")[: Limits().children_at_once])
 
 
 def _waiting(session: Session, user: object) -> list[Waiting]:

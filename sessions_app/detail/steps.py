@@ -138,6 +138,7 @@ def _call(session: Session, step: Step) -> ToolCall | None:
         return None
     return (
         session.calls.filter(call_id=step.call_id)
+        .select_related("child__agent")
         .defer("args", "result", "words")
         .annotate(**_starts("args", "result", "words"))
         .first()

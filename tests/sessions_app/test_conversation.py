@@ -39,7 +39,12 @@ def step(step_id, status="completed", turn=1, **fields):
 
 def call(call_id, outcome="", **fields):
     known = {"model_step": "RunModel-1", "turn": 1, "tool": "shop__refund", "effect": "write"}
-    texts = {"args_start": '{"order": "A-1"}', "words_start": "", "outcome": outcome}
+    texts = {
+        "child_id": None,
+        "args_start": '{"order": "A-1"}',
+        "words_start": "",
+        "outcome": outcome,
+    }
     times = {"started_at": NOON, "ended_at": NOON + timedelta(milliseconds=40)}
     return SimpleNamespace(**{"call_id": call_id, **known, **texts, **times, **fields})
 

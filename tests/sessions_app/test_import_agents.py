@@ -386,3 +386,10 @@ def test_a_fault_in_times_and_attempts_is_named_with_its_place(written, instead,
     assert written in TIMED
     errors = errors_of(TIMED.replace(written, instead))
     assert any(line.startswith(f"agents.desk.{error}") for line in errors), errors
+
+
+def test_whom_an_agent_may_delegate_to_must_be_there_or_in_the_file_even_further_down():
+    file = "agents: {a: {model: demo:refund-desk, delegates: [%s]}, b: {model: demo:refund-desk}}"
+    load_agents(file % "b", {})
+    assert Agent.objects.get(name="a").delegates == ["b"]
+    assert errors_of(file % "b, gone") == ["agents.a.delegates: there is no agent called “gone”"]

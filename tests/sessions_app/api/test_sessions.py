@@ -144,6 +144,15 @@ def test_a_session_is_shown_with_and_without_the_last_slash(client, slash):
     assert body["created_at"] == "2026-03-01T12:00:00Z"
 
 
+def test_a_child_names_its_parent_and_a_parent_its_children(client):
+    parent = build.session()
+    build.session("refund-desk-1-helper-1", parent=parent)
+    above = client.get(f"{BASE}/refund-desk-1").json()
+    below = client.get(f"{BASE}/refund-desk-1-helper-1").json()
+    assert (above["parent"], above["children"]) == (None, ["refund-desk-1-helper-1"])
+    assert (below["parent"], below["children"]) == ("refund-desk-1", [])
+
+
 def test_the_runs_of_a_continued_session_are_told_oldest_first(client):
     row = build.session(run_id="run-2")
     for seq, run in ((1, "run-1"), (2, "run-2")):

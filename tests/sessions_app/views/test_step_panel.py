@@ -94,3 +94,19 @@ def test_the_state_says_what_limits_the_session_in_time_and_why_it_ended(reader)
     assert "<dt>Time limit</dt><dd>none" in page
     assert "The shop is shut." in page
     assert "2026-03-01 12:00:09 UTC" in page
+
+
+def test_a_delegation_and_its_child_lead_to_each_other(reader, django_assert_max_num_queries):
+    session = build.session(phase="acting")
+    child = build.session("refund-desk-1-helper-1", parent=session, title="Look", waiting=1)
+    call = build.call(session, "c-1", '{"agent": "helper"}', effect="idempotent")
+    call.child = child
+    call.save()
+    build.step(session, "CallTool-1", 1, status="active", call_id="c-1", tool="delegate")
+    there = f'href="/sessions/{child.pk}/"'
+    assert there in panel(reader, session, "CallTool-1")
+    # While it is at work, the head leads there as well.
+    assert there in reader.get(f"/sessions/{session.pk}/head/").content.decode()
+    back = f'href="/sessions/{session.pk}/#step-CallTool-1"'
+    with django_assert_max_num_queries(14):
+        assert back in reader.get(f"/sessions/{child.pk}/head/").content.decode()
