@@ -4,15 +4,17 @@ A Flow that is terminated from outside, times out, or is lost with the engine's 
 nor does one that no worker can replay.
 """
 
-from contextlib import suppress
+import logging
 
 from asgiref.sync import async_to_sync
 from django.utils import timezone
 
 from dexweb.engine.client import SessionEngine
-from dexweb.engine.errors import SessionNotFound
+from dexweb.engine.errors import EngineUnavailable, SessionNotFound
 from sessions_app import projection
 from sessions_app.models import Session
+
+log = logging.getLogger(__name__)
 
 CLOSED_AS = {
     "completed": (Session.Status.COMPLETED, ""),
@@ -63,6 +65,13 @@ def reconcile_some(after: str) -> str:
     running = Session.objects.filter(status=Session.Status.RUNNING, pk__gt=after)
     ids = list(running.order_by("pk").values_list("pk", flat=True)[:BATCH])
     for session_id in ids:
-        with suppress(SessionNotFound):
+        try:
             reconcile(session_id)
+        except EngineUnavailable:
+            raise
+        except SessionNotFound:
+            pass
+        except Exception:
+            # One that cannot be looked at keeps no other from being looked at.
+            log.exception("session %s could not be reconciled", session_id)
     return ids[-1] if len(ids) == BATCH else ""

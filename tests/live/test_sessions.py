@@ -261,12 +261,18 @@ def test_a_session_that_ended_unseen_in_the_engine_is_closed_when_somebody_speak
     assert (session.status, interrupt.state) == ("terminated", "canceled")
 
 
-def test_the_sweep_closes_sessions_that_ended_unseen_and_leaves_the_others(live: Live) -> None:
+def test_the_sweep_closes_sessions_that_ended_unseen_and_leaves_the_others(
+    live: Live, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sessions_app.reconcile.BATCH", 1)
     live.agent([{"text": "Yes.", "repeat": True}], pool="standing")
     ann = live.person("ann")
     gone, here = live.idle(live.start(ann)), live.idle(live.start(ann))
     async_to_sync(SessionEngine().terminate)(gone.pk, "from outside")
-    assert reconcile_some("") == ""
+    first = reconcile_some("")
+    second = reconcile_some(first)
+    assert [first, second] == sorted([gone.pk, here.pk])
+    assert reconcile_some(second) == ""
     gone.refresh_from_db()
     here.refresh_from_db()
     assert (gone.status, here.status) == ("terminated", "running")
