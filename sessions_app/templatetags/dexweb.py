@@ -155,13 +155,14 @@ def span(value: Any) -> str:
 
 @register.filter
 def money(amount: Any) -> str:
-    """US dollars: three decimals below ten dollars, two above; a trace is said to be one."""
+    """US dollars and cents; a third decimal below ten dollars if it is any; a trace is said to be one."""
     value = Decimal(str(amount or 0))
     if value == 0:
         return "$0"
     if 0 < value < Decimal("0.001"):
         return "<$0.001"
-    return f"${value:,.3f}" if value < 10 else f"${value:,.2f}"
+    exact = value < 10 and round(value, 3) != round(value, 2)
+    return f"${value:,.3f}" if exact else f"${value:,.2f}"
 
 
 @register.filter

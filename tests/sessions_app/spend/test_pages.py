@@ -38,8 +38,8 @@ def test_the_page_shows_budgets_as_meters_and_what_today_cost(client, ann, of):
     text = client.get("/spend/").content.decode()
     words = " ".join(re.sub(r"<[^>]+>", " ", text).split())
     assert "each session, in all" in words
-    assert "$1.500 of $1.000" in words and "Used up" in words
-    assert words.count("$1.500") == 5
+    assert "$1.50 of $1.00" in words and "Used up" in words
+    assert words.count("$1.50") == 5
     assert "acme:one · 1 call" in words
 
 
