@@ -277,6 +277,8 @@ class Calls:
             result_type=ToolCallResult,
             start_to_close_timeout=timedelta(seconds=30),
             heartbeat_timeout=timedelta(seconds=self._scope.limits.heartbeat),
+            # A turn that is canceled meanwhile still needs to know how the call stands.
+            cancellation_type=workflow.ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
         )
         self._scope.facts.confirm(context.facts)
         return result

@@ -78,6 +78,10 @@ class FactLog:
             raise
         finally:
             self._recording = False
+        waits_here = asyncio.current_task()
+        if waits_here is not None and waits_here.cancelling():
+            # An activity that completes in the moment of the cancel swallows it.
+            raise asyncio.CancelledError
 
 
 class StepLog:

@@ -61,6 +61,10 @@ class SessionState:
         self._settings_revision = before.settings_revision if before else 0
         self._spend = Spend(self._facts, before.spend_raised if before else "0")
         self._ledger: dict[str, RpcAnswer] = dict(before.ledger) if before else {}
+        first = given.first_message
+        if before is None and first is not None:
+            # Its message has this request's id: another one under it would be told of twice.
+            self._ledger[first.message_id] = RpcAnswer(first.message_id, first.at, "queued")
         self._last_step = before.last_step if before else ""
         self._phase = ""
         self._turn: Turn | None = None

@@ -20,7 +20,7 @@ class EndingRpcs(SessionState):
         if not self._is_new(rpc, "turn"):
             return
         self._check_open()
-        if self._turn is None:
+        if self._turn is None or self._turn.canceled:
             raise rules.refuse("no_turn")
 
     async def _cancel(self, rpc: CancelTurn) -> tuple[str, str]:
@@ -39,6 +39,7 @@ class EndingRpcs(SessionState):
     def check_stop(self, rpc: Stop) -> None:
         if self._is_new(rpc):
             self._check_open()
+            self._check_not_ending()
 
     async def _stop(self, rpc: Stop) -> tuple[str, str]:
         self._stopping = rpc
@@ -47,4 +48,10 @@ class EndingRpcs(SessionState):
             self._turn.cancel()
         if rpc.kind != "complete" or (self._turn is None and not self._queue and not self._steered):
             await workflow.wait_condition(lambda: self._closed)
-        return self._given.session_id, CLOSES_AS[rpc.kind]
+        # One that was to complete may have been made to end at once in the meantime.
+        return self._given.session_id, CLOSES_AS[self._stopping.kind]
+
+    def _check_not_ending(self) -> None:
+        """Refuse once it ends at once: a later word neither revives it nor makes it another end."""
+        if self._stopping is not None and self._stopping.kind != "complete":
+            raise rules.refuse("session_closed", session_status=CLOSES_AS[self._stopping.kind])

@@ -49,6 +49,7 @@ class QueueRpcs(SessionState):
     @edit_queued.validator
     def check_edit_queued(self, rpc: EditQueued) -> None:
         if self._is_new(rpc, "queue"):
+            self._check_open()
             self._check_room()
             channel, index = self._find(rpc.message_id)
             others = [one for one in self._waiting() if one is not channel[index]]
@@ -67,6 +68,7 @@ class QueueRpcs(SessionState):
     @delete_queued.validator
     def check_delete_queued(self, rpc: DeleteQueued) -> None:
         if self._is_new(rpc, "queue"):
+            self._check_open()
             self._check_room()
             self._find(rpc.message_id)
 
@@ -83,6 +85,7 @@ class QueueRpcs(SessionState):
     @steer.validator
     def check_steer(self, rpc: Steer) -> None:
         if self._is_new(rpc, "queue"):
+            self._check_open()
             self._check_room()
             self._find(rpc.message_id)
 
