@@ -32,6 +32,7 @@ class Ask:
     """An approval or a question."""
 
     kind: str
+    call_id: str
     args_hash: str
     deadline: str = ""
     revision: int = 1
@@ -40,6 +41,7 @@ class Ask:
     holder: str = ""
     until: datetime | None = None
     votes: dict[str, str] = field(default_factory=dict)
+    voided: bool = False
 
     def close(self, state: str, by: str = "") -> None:
         self.state, self.by, self.holder, self.until = state, by, "", None
@@ -222,9 +224,15 @@ class Model:
                 self.turns[payload["turn"]] = payload["state"]
                 self.timers.clear()
             case "approval.requested" | "question.asked":
-                kind = type.partition(".")[0]
-                fresh = Ask(kind, self.args_hash, payload.get("deadline", ""))
+                call_id = payload["call_id"]
+                hashes = [one.args_hash for one in self.asks.values() if one.call_id == call_id]
+                args_hash = hashes[-1] if hashes else self.args_hash
+                fresh = Ask(type.partition(".")[0], call_id, args_hash, payload.get("deadline", ""))
                 self.asks[payload["interrupt_id"]] = fresh
+            case "tool.invalidated":
+                # No decision is on record here, only the engine's word; so it is asked for anew.
+                (last,) = (one for one in self.asks.values() if _is_to_run(one, payload["call_id"]))
+                last.voided = True
             case "approval.decided":
                 assert ask is not None
                 assert (ask.state, ask.by) == (payload["verdict"], payload["by"])
@@ -244,6 +252,10 @@ class Model:
                 self.timers.discard(step_id)
             case "session.closed":
                 self.closed = payload["status"]
+
+
+def _is_to_run(ask: Ask, call_id: str) -> bool:
+    return ask.call_id == call_id and ask.state == "approved" and not ask.voided
 
 
 def _blank(text: str) -> Refusals:

@@ -112,7 +112,7 @@ class Person:
             if earlier and self.dice.random() < 0.1:
                 await self.table.ask(self.dice.choice(earlier))
                 continue
-            late = stops and number > rounds * 0.7 and self.dice.random() < 0.3
+            late = stops and number > rounds * 0.8 and self.dice.random() < 0.3
             rpc = self.stop() if late else await self.any()
             # One in ten is impatient and presses twice.
             times = 2 if self.dice.random() < 0.1 else 1
@@ -350,7 +350,10 @@ class Judge:
         assert {
             row.pk: (row.state, row.decided_by_name, row.revision, row.hold_by_name)
             for row in session.interrupts.all()
-        } == {key: (ask.state, ask.by, ask.revision, "") for key, ask in model.asks.items()}
+        } == {
+            key: ("invalidated" if ask.voided else ask.state, ask.by, ask.revision, "")
+            for key, ask in model.asks.items()
+        }
         for stop in self.stops():
             assert stop.answer is not None
             assert stop.answer.state == session.status or stop.rpc.kind == "complete"
@@ -444,5 +447,5 @@ def test_some_order_of_what_was_accepted_explains_all_that_people_were_told(live
         until(lambda table=table: not Session.objects.get(pk=table.session.pk).open, "its end")
         Judge(table).judge()
         assert_stream_is_whole(table.session)
-    kinds = {type(told.rpc) for table in tables for told in table.told}
-    assert kinds == set(METHODS)
+    accepted = [told.answer is not None for table in tables for told in table.told]
+    assert accepted.count(True) > 20 and accepted.count(False) > 20
