@@ -393,7 +393,9 @@ def _is_of(event: AgentEvent, told: Told) -> bool:
         case state.CancelTurn():
             return event.type == "turn.canceled" and said["reason"] == rpc.reason
         case state.Stop():
-            return event.type == "session.closed" and said["reason"] == rpc.reason
+            # To complete is a promise: it is answered long before, and another may come first.
+            ends_now = event.type == "session.closed" and rpc.kind != "complete"
+            return ends_now and said["reason"] == rpc.reason
     assert told.answer is not None
     if event.at != datetime.fromisoformat(told.answer.at):
         return False
