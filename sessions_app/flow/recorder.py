@@ -56,7 +56,7 @@ class FactLog:
 
     async def _record(self) -> None:
         self._recording = True
-        facts = self.unrecorded()
+        before, facts = _cancels(), self.unrecorded()
         try:
             await workflow.execute_activity(
                 RECORD_FACTS,
@@ -78,10 +78,15 @@ class FactLog:
             raise
         finally:
             self._recording = False
-        waits_here = asyncio.current_task()
-        if waits_here is not None and waits_here.cancelling():
+        if _cancels() > before:
             # An activity that completes in the moment of the cancel swallows it.
             raise asyncio.CancelledError
+
+
+def _cancels() -> int:
+    """How often whoever waits here was told to stop."""
+    task = asyncio.current_task()
+    return task.cancelling() if task else 0
 
 
 class StepLog:
