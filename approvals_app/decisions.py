@@ -106,6 +106,9 @@ def _decide(user: User, interrupt: Interrupt, asked: Asked, request_id: str) -> 
         _same_request(earlier, user, interrupt, asked)
         return _answer_again(earlier)
     _check_reason(interrupt, asked)
+    own = _said_before(user, interrupt, asked)
+    if own is not None:
+        return own
     check_pending(interrupt)
     if (asked.revision, asked.args_hash) != (interrupt.revision, interrupt.args_hash):
         raise StaleInterrupt(
@@ -116,6 +119,22 @@ def _decide(user: User, interrupt: Interrupt, asked: Asked, request_id: str) -> 
     edited = check_edited(interrupt, asked.args) if edits else ""
     decision = _write(user, for_whom, interrupt, asked, edited, request_id)
     return deliver(decision)
+
+
+def _said_before(user: User, interrupt: Interrupt, asked: Asked) -> Decision | None:
+    """The decision of ``user`` that counted, when this says the same again after all is over."""
+    if interrupt.state == Interrupt.State.PENDING or asked.args:
+        return None
+    same = Decision.objects.filter(
+        interrupt=interrupt,
+        actor=user,
+        state=Decision.State.DELIVERED,
+        verdict=asked.verdict,
+        revision=asked.revision,
+        args_hash=asked.args_hash,
+        edited_args="",
+    )
+    return same.first()
 
 
 def find(user: User, interrupt_id: str) -> Interrupt:

@@ -191,6 +191,20 @@ def test_many_people_and_requests_at_once_make_one_outcome_of_two_votes(live: Li
     assert closed.count() == 1
 
 
+def test_who_says_the_same_again_once_all_is_over_gets_their_own_first_answer(live: Live) -> None:
+    live.agent(SCRIPT, pool="standing")
+    ann, ben = live.person("ann", "refunds.approve"), live.person("ben", "refunds.approve")
+    interrupt = live.ask(live.start(ann))
+    first = live.decide(ann, interrupt)
+    live.idle(interrupt.session)
+    assert live.decide(ann, interrupt).pk == first.pk
+    with pytest.raises(InterruptAlreadyDecided):
+        live.decide(ann, interrupt, "reject")
+    with pytest.raises(InterruptAlreadyDecided):
+        live.decide(ben, interrupt)
+    assert AuditEntry.objects.filter(action="decision.approve").count() == 1
+
+
 def all_at_once(
     live: Live, people: list[User], interrupt: Interrupt
 ) -> list[tuple[str, Decision | DexwebError]]:
