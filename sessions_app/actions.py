@@ -22,6 +22,7 @@ from dexweb.engine.client import SessionEngine
 from dexweb.engine.errors import (
     AgentNotFound,
     BlankMessage,
+    DexwebError,
     InterruptNotFound,
     InvalidAmount,
     InvalidSettings,
@@ -108,7 +109,7 @@ def start_session(
 def send_message(user: User, session_id: str, text: str, request_id: str) -> state.RpcAnswer:
     """Queue a message for the agent. Raises what `SessionEngine.send_message` raises."""
     _may_operate(user)
-    session = _open_session(session_id)
+    session = _session(session_id)
     text = keepable(text)
     check_message(text, limits_of(session))
     rpc = state.SendMessage(request_id, text, actor_of(user))
@@ -120,7 +121,7 @@ def edit_queued(
 ) -> state.RpcAnswer:
     """Put another text in a message that waits. Raises MessageNotFound once the agent has taken it."""
     _may_operate(user)
-    session = _open_session(session_id)
+    session = _session(session_id)
     text = keepable(text)
     check_message(text, limits_of(session))
     rpc = state.EditQueued(request_id, message_id, text, actor_of(user))
@@ -130,7 +131,7 @@ def edit_queued(
 def delete_queued(user: User, session_id: str, message_id: str, request_id: str) -> state.RpcAnswer:
     """Withdraw a message that waits. Raises MessageNotFound once the agent has taken it."""
     _may_operate(user)
-    session = _open_session(session_id)
+    session = _session(session_id)
     rpc = state.DeleteQueued(request_id, message_id, actor_of(user))
     return _on_message(user, session, "message.deleted", SessionEngine().delete_queued, rpc)
 
@@ -141,7 +142,7 @@ def steer(user: User, session_id: str, message_id: str, request_id: str) -> stat
     Raises MessageNotFound once the agent has taken it.
     """
     _may_operate(user)
-    session = _open_session(session_id)
+    session = _session(session_id)
     rpc = state.Steer(request_id, message_id, actor_of(user))
     return _on_message(user, session, "message.steered", SessionEngine().steer, rpc)
 
@@ -162,7 +163,7 @@ def update_settings(
     Raises InvalidSettings, StaleSettings, TooLarge.
     """
     _may_operate(user)
-    session = _open_session(session_id)
+    session = _session(session_id)
     text = _checked_patch(session.agent, session.settings, patch)
     rpc = state.UpdateSettings(request_id, text, revision, actor_of(user))
     answer: state.RpcAnswer = _asked(session, SessionEngine().update_settings, rpc)
@@ -217,7 +218,7 @@ def answer_question(
 def skip_wait(user: User, session_id: str, step_id: str, request_id: str) -> state.RpcAnswer:
     """End the wait of a DurableWait Step now. Raises NotWaiting when it is over."""
     _may_operate(user)
-    session = _open_session(session_id)
+    session = _session(session_id)
     rpc = state.SkipWait(request_id, step_id, actor_of(user))
     answer: state.RpcAnswer = _asked(session, SessionEngine().skip_wait, rpc)
     _record(user, session, "wait.skipped", "", request_id, step=step_id)
@@ -227,7 +228,7 @@ def skip_wait(user: User, session_id: str, step_id: str, request_id: str) -> sta
 def cancel_turn(user: User, session_id: str, reason: str, request_id: str) -> state.RpcAnswer:
     """Cancel the running turn. Raises NoTurn."""
     _may_operate(user)
-    session = _open_session(session_id)
+    session = _session(session_id)
     reason = checked_reason(reason)
     rpc = state.CancelTurn(request_id, actor_of(user), reason)
     answer: state.RpcAnswer = _asked(session, SessionEngine().cancel_turn, rpc)
@@ -241,7 +242,7 @@ def raise_spend(user: User, session_id: str, amount: str, request_id: str) -> st
     """
     if not user.has_perm(RAISE_SPEND):
         raise PermissionDenied("This needs the permission to raise spend.")
-    session = _open_session(session_id)
+    session = _session(session_id)
     checked = _checked_amount(amount)
     rpc = state.RaiseSpend(request_id, checked, actor_of(user))
     answer: state.RpcAnswer = _asked(session, SessionEngine().raise_spend, rpc)
@@ -262,7 +263,7 @@ def _checked_amount(amount: str) -> str:
 def stop(user: User, session_id: str, kind: str, reason: str, request_id: str) -> state.RpcAnswer:
     """End a session: complete when its queue is done, cancel, terminate or fail (for which: why)."""
     _may_operate(user)
-    session = _open_session(session_id)
+    session = _session(session_id)
     reason = checked_reason(reason)
     if kind in ("terminate", "fail") and not reason.strip():
         raise ReasonRequired()
@@ -322,7 +323,15 @@ def _record(
 
 
 def _asked(session: Session, rpc: Callable[..., Awaitable[Any]], argument: Any) -> Any:
-    """What the engine answers; if it has closed the session unseen, the row learns of it."""
+    """What the engine answers; if it has closed the session unseen, the row learns of it.
+
+    A closed one takes nothing new, but a request that it took before is answered once more.
+    """
+    if not session.open:
+        try:
+            return async_to_sync(rpc)(session.pk, argument)
+        except DexwebError:
+            raise SessionClosed(session_status=session.status) from None
     try:
         return async_to_sync(rpc)(session.pk, argument)
     except SessionClosed:
@@ -378,10 +387,8 @@ def _may_operate(user: Any) -> None:
         raise PermissionDenied("This needs the permission to operate sessions.")
 
 
-def _open_session(session_id: str) -> Session:
+def _session(session_id: str) -> Session:
     session = Session.objects.select_related("agent").filter(pk=session_id).first()
     if session is None:
         raise SessionNotFound(session_id=session_id)
-    if not session.open:
-        raise SessionClosed(session_status=session.status)
     return session

@@ -111,7 +111,7 @@ class Calls:
                     return "refused"
                 call, approval = approved
             result = await self._run_tool(call, step, approval, index, last_steps)
-            if result.ask_again is None:
+            if result.ask_again is None or self._scope.canceled:
                 return result.outcome
             call = replace(call, approval=result.ask_again)
             wait = self._scope.new("AwaitToolApproval", call, step.step_id, "waiting")

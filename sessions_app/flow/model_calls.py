@@ -136,6 +136,8 @@ class ModelCalls:
         asked = 0
         result = await self._attempt(step, activity, given, kind, attempt, last)
         while result.spend_refused is not None:
+            if self._scope.canceled:
+                raise asyncio.CancelledError
             await self._await_spend(step, attempt, result.spend_refused, asked)
             asked += 1
             result = await self._attempt(step, activity, given, kind, attempt, last)
