@@ -85,7 +85,7 @@ def _actor(user: User) -> Actor:
 
 
 def _record(user: User, interrupt: Interrupt, action: str, request_id: str, **detail: Any) -> None:
-    audit.record(
+    audit.record_once(
         user,
         action,
         f"interrupt:{interrupt.pk}",

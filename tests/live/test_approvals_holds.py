@@ -116,6 +116,7 @@ def test_the_same_hold_asked_for_twice_is_one(
     hold(ann, interrupt, request_id=request_id)
     hold(ann, interrupt, request_id=request_id)
     assert len(events(interrupt, "held")) == 1
+    assert AuditEntry.objects.filter(action="hold.taken").count() == 1
 
 
 def test_only_who_may_decide_may_hold_and_only_what_is_open(
