@@ -1,44 +1,38 @@
 """The Step RunModel: one model call, streamed, and what it decided."""
 
 import asyncio
-import json
 import time
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any
 
 from channels.db import database_sync_to_async as in_database
-from django.conf import settings
 from django.utils import timezone
-from pydantic import TypeAdapter
 from pydantic_ai.messages import ModelMessage
 from temporalio import activity
 
-from sessions_app import arguments
 from sessions_app.context_size import context_tokens
-from sessions_app.flow import rules
 from sessions_app.flow.state import (
     RUN_MODEL,
     RunModelInput,
     RunModelResult,
     SpendRefusal,
     StepContext,
-    ToolCallPlan,
 )
 from sessions_app.llm.factory import ModelSpec, ModelUnavailable, build_model
 from sessions_app.llm.failures import ModelFailed
-from sessions_app.llm.stream import ModelReply, RequestedCall, stream_response
+from sessions_app.llm.stream import ModelReply, stream_response
 from sessions_app.llm.window import window_of
-from sessions_app.models import Agent, Session, Step, ToolCall, Turn
+from sessions_app.models import Agent, Session, Step, Turn
 from sessions_app.projection import locked, recording
 from sessions_app.spend.asked import asked
 from sessions_app.spend.limit import Refused, Reservation, spend_limit
 from sessions_app.spend.prices import cost_of, usage_of
 from sessions_app.standing import standing
-from sessions_app.step_times import tool_times
 from sessions_app.steps import reports, sources
 from sessions_app.steps.heartbeat import heartbeats
 from sessions_app.steps.reading import conversation
+from sessions_app.steps.requests import Judged, judge_all, plan_of, record_request
 from sessions_app.stream.append import append
 from sessions_app.text import keepable
 from sessions_app.tools import builtin
@@ -47,18 +41,11 @@ from sessions_app.tools.mcp import (
     ToolCallError,
     ToolDef,
     ToolPool,
-    validate_args,
 )
 
-#: A larger schema is not kept beside the call.
-SCHEMA_BYTES = 64 * 1024
-PLAN = TypeAdapter(ToolCallPlan)
 DELTAS_A_SECOND = 10
 ENDED = "The session has ended."
 GIVEN_UP = "This model call was given up before it answered."
-
-#: (arguments or None, what is wrong with the call or "").
-Judged = tuple[dict[str, Any] | None, str]
 
 
 @dataclass(frozen=True)
@@ -195,10 +182,6 @@ def recorded(session: Session, step: Step) -> RunModelResult:
     return RunModelResult(calls=[plan_of(call) for call in calls], said_text=bool(step.text))
 
 
-def plan_of(call: ToolCall) -> ToolCallPlan:
-    return PLAN.validate_python(call.policy)
-
-
 def fail(
     given: RunModelInput, begun: Begun, error: str, retryable: bool, billed: bool
 ) -> RunModelResult:
@@ -242,7 +225,9 @@ def complete(
         if step.ended_at:
             return RunModelResult(error=GIVEN_UP)
         plans = [
-            _request(session, given.step, position, call, agent, schemas.get(call.tool), found)
+            record_request(
+                session, given.step, position, call, agent, schemas.get(call.tool), found
+            )
             for position, (call, found) in enumerate(zip(reply.calls, judged, strict=True))
         ]
         step.text, step.reasoning = keepable(reply.text), keepable(reply.reasoning)
@@ -292,106 +277,6 @@ def _tell_completed(
         context.step_id,
         context.attempt,
     )
-
-
-def _request(
-    session: Session,
-    context: StepContext,
-    position: int,
-    call: RequestedCall,
-    agent: Agent,
-    tool: ToolDef | None,
-    judged: Judged,
-) -> ToolCallPlan:
-    """The row and the plan of one call that the model asks for."""
-    args, error = judged
-    now = timezone.now()
-    policy = agent.policy_for(call.tool)
-    waits = call.tool in builtin.TOOLS
-    given = call.args_json[: settings.DEXWEB_LIMIT_ARGUMENTS]
-    text = arguments.as_text(args) if args is not None else keepable(given)
-    plan = ToolCallPlan(
-        call_id=keepable(call.call_id)[:160],
-        tool=keepable(call.tool)[:200],
-        # A built-in tool that waits does nothing to the world, whatever a pattern like * says.
-        effect="read" if waits else policy.effect,  # type: ignore[arg-type]
-        args_hash=arguments.hash_of(args) if args is not None else "",
-        error=error,
-        approval=None if error or waits else sources.approval_policy(agent, call.tool),
-        pool=policy.pool,
-        **tool_times(policy),
-        **({} if error or args is None else builtin.waits(call.tool, args, now)),
-    )
-    ToolCall.objects.create(
-        session=session,
-        call_id=plan.call_id,
-        model_step=context.step_id,
-        turn=context.turn,
-        position=position,
-        tool=plan.tool,
-        effect=plan.effect,
-        args=text,
-        args_hash=plan.args_hash,
-        policy=asdict(plan),
-        schema=_kept_schema(tool),
-        requested_at=now,
-    )
-    append(
-        session,
-        "tool.requested",
-        {
-            "call_id": plan.call_id,
-            "tool": plan.tool,
-            "effect": plan.effect,
-            "args_hash": plan.args_hash,
-            "needs_approval": plan.approval is not None,
-        },
-        now,
-        context.step_id,
-    )
-    return plan
-
-
-def _kept_schema(tool: ToolDef | None) -> dict[str, Any]:
-    """The schema that edited arguments are checked against; one that is huge is not kept."""
-    schema = dict(tool.schema) if tool else {}
-    return schema if len(json.dumps(schema)) <= SCHEMA_BYTES else {}
-
-
-def judge_all(reply: ModelReply, tools: list[ToolDef], most: int) -> list[Judged]:
-    """Each call's arguments and faults; what is one too many to run is not looked at closely."""
-    by_name = {tool.name: tool for tool in tools}
-    return [
-        _judged(call, by_name.get(call.tool))
-        if place < most
-        else (None, rules.too_many_words(call.tool, most))
-        for place, call in enumerate(reply.calls)
-    ]
-
-
-def _judged(call: RequestedCall, tool: ToolDef | None) -> Judged:
-    most = settings.DEXWEB_LIMIT_ARGUMENTS
-    if len(call.args_json.encode()) > most:
-        size = f"The arguments are larger than {most // 1024} KiB."
-        return None, rules.invalid_words(size)
-    try:
-        args = arguments.parse(call.args_json)
-        arguments.hash_of(args)
-    except ValueError as error:
-        return None, rules.invalid_words(str(error))
-    except RecursionError:
-        return None, rules.invalid_words("The arguments are nested too deeply.")
-    if tool is None:
-        return args, rules.invalid_words(f"There is no tool {call.tool}.")
-    misfit = rules.invalid_words("The arguments do not fit the tool.")
-    errors = validate_args(tool.schema, args)
-    if errors:
-        return args, f"{misfit} {'; '.join(errors)}"
-    try:
-        builtin.waits(tool.name, args, timezone.now())
-    except ValueError as error:
-        return args, f"{misfit} {error}"
-    return args, ""
 
 
 class Deltas:

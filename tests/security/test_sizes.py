@@ -10,7 +10,7 @@ from sessions_app.flow.state import CallToolInput, CarriedState, Limits, StepCon
 from sessions_app.flow.terms import Actor, UserMessage
 from sessions_app.llm.stream import ModelReply, RequestedCall
 from sessions_app.steps.call_tool import Begun, CallTool
-from sessions_app.steps.run_model import judge_all
+from sessions_app.steps.requests import judge_all
 from sessions_app.stream.sizes import fitted
 from sessions_app.tools.definitions import ToolResult
 from sessions_app.tools.mcp import ConnectionSpec, ToolDef, ToolRaised
