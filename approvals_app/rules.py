@@ -113,14 +113,22 @@ def barred_rows(tied: Iterable[int]) -> Q:
     author = Q(author__isnull=True) | Q(author__in=tied)
     editor = Q(edited_by__isnull=True) | Q(edited_by__in=tied)
     wrote = told.filter(author | (Q(edited_at__isnull=False) & editor))
+    by = Q(decided_by__isnull=True) | Q(decided_by__in=tied)
+    answered = _answers().filter(by, session=OuterRef("session"), turn=OuterRef("turn"))
     asked = Q(session__started_by__isnull=True) | Q(session__started_by__in=tied)
     led = Session.behind.through.objects.filter(session=OuterRef("session"), user__in=tied)
-    return Q(policy__four_eyes=True) & (asked | ~Exists(told) | Exists(wrote) | Exists(led))
+    return Q(policy__four_eyes=True) & (
+        asked | ~Exists(told) | Exists(wrote) | Exists(answered) | Exists(led)
+    )
+
+
+def _answers() -> QuerySet[Interrupt]:
+    return Interrupt.objects.filter(kind=Interrupt.Kind.QUESTION, state=Interrupt.State.ANSWERED)
 
 
 def writers(turns: Collection[tuple[str, int]]) -> dict[tuple[str, int], set[int | None]]:
-    """Who wrote or edited what each turn, (session, number), was told, or what led to its session
-    where another one delegated to it; None is somebody unknown."""
+    """Who wrote, edited or answered what each turn, (session, number), was told, or had another say
+    in its session (`Session.behind`); None is somebody unknown."""
     told = Message.objects.filter(
         session__in={session for session, _ in turns}, turn__in={turn for _, turn in turns}
     )
@@ -131,6 +139,11 @@ def writers(turns: Collection[tuple[str, int]]) -> dict[tuple[str, int], set[int
         wrote.setdefault((session, turn), set()).update(
             {author} if edited_at is None else {author, edited_by}
         )
+    answers = _answers().filter(
+        session__in={session for session, _ in wrote}, turn__in={turn for _, turn in wrote}
+    )
+    for session, turn, person in answers.values_list("session", "turn", "decided_by"):
+        wrote.get((session, turn), set()).add(person)
     if wrote:
         led = Session.behind.through.objects.filter(session__in={session for session, _ in wrote})
         behind: dict[str, set[int]] = {}

@@ -37,7 +37,7 @@ from sessions_app.flow import fact, state, terms
 from sessions_app.limits import installed, limits_of
 from sessions_app.models import Agent, Session
 from sessions_app.reconcile import LOST, close, reconcile
-from sessions_app.session_settings import patch_errors
+from sessions_app.session_settings import patch_errors, patched, plain
 from sessions_app.step_times import limits_for
 from sessions_app.text import keepable, title_of
 
@@ -172,11 +172,13 @@ def update_settings(
 
 
 def _checked_patch(agent: Agent, changes: dict[str, Any], patch: dict[str, Any]) -> str:
+    patch = plain(patch)
     errors = patch_errors(agent, changes, patch)
     if errors:
         raise InvalidSettings(errors=errors)
-    text = keepable(json.dumps(patch, ensure_ascii=False))
-    size, limit = len(text.encode("utf-8", "replace")), installed().message_bytes
+    text, limit = json.dumps(patch, ensure_ascii=False), installed().message_bytes
+    after = json.dumps(patched(changes, patch), ensure_ascii=False)
+    size = max(len(text.encode()), len(after.encode()))
     if size > limit:
         raise TooLarge(size=size, limit=limit)
     return text

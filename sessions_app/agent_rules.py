@@ -9,17 +9,21 @@ SCRIPT_MODEL = "demo:script"
 DEMO_MODELS = ("demo:refund-desk", SCRIPT_MODEL)
 #: In tokens; less would be summarised before every call.
 SMALLEST_WINDOW = 100
+#: In tokens, of a window or an answer: far above any model, and within what a row can count.
+MOST_TOKENS = 100_000_000
+LONGEST_MODEL = 120
 
 
 def settings_errors(model: str, settings: Any) -> list[str]:
     """What is wrong with an agent's settings, each after its place; [] if nothing is."""
     if not isinstance(settings, dict):
         return ["settings: write names and values, like {}."]
-    window = settings.get("context_window", SMALLEST_WINDOW)
-    if isinstance(window, bool) or not isinstance(window, int) or window < SMALLEST_WINDOW:
+    if not _tokens(settings.get("context_window", SMALLEST_WINDOW), SMALLEST_WINDOW):
         return [
             f"settings.context_window: write the model's tokens, like 128000; at least {SMALLEST_WINDOW}."
         ]
+    if not _tokens(settings.get("max_tokens", 1), 1):
+        return ["settings.max_tokens: write the longest answer's tokens, like 4096."]
     if model != SCRIPT_MODEL:
         return []
     # Here, since it brings all of pydantic-ai, and every command and web process reads this module.
@@ -30,11 +34,17 @@ def settings_errors(model: str, settings: Any) -> list[str]:
     return [f"settings.script: {error}" for error in validate_script(settings["script"])]
 
 
+def _tokens(count: Any, least: int) -> bool:
+    return type(count) is int and least <= count <= MOST_TOKENS
+
+
 def model_errors(model: str) -> list[str]:
     """Why this can be no model's name; [] if it can."""
     provider, _, name = model.partition(":")
     if not provider or not name:
         return ["Write provider:model, like openai:gpt-5.2."]
+    if len(model) > LONGEST_MODEL or not model.isprintable():
+        return [f"Write at most {LONGEST_MODEL} printable characters."]
     if provider == "demo" and model not in DEMO_MODELS:
         return [f"There is no such demo model; there are {' and '.join(DEMO_MODELS)}."]
     return []

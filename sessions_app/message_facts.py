@@ -27,7 +27,10 @@ def _queued(session: Session, body: fact.MessageQueued, at: datetime) -> None:
 
 
 def _edited(session: Session, body: fact.MessageEdited, at: datetime) -> None:
-    session.messages.filter(message_id=body.message_id).update(
+    message = session.messages.filter(message_id=body.message_id)
+    # What an earlier editor wrote may still stand in it, and only the last one is kept in its row.
+    session.behind.add(*message.filter(edited_by__isnull=False).values_list("edited_by", flat=True))
+    message.update(
         text=body.text,
         edited_by_id=user_of(body.by),
         edited_by_name=body.by.name,
@@ -64,6 +67,9 @@ def _settings_changed(session: Session, body: fact.SettingsChanged, at: datetime
     patch = json.loads(body.patch)
     session.settings = patched(session.settings, patch)
     session.settings_revision = body.revision
+    by = user_of(body.by)
+    if by is not None:
+        session.behind.add(by)
     payload = {"revision": body.revision, "patch": patch, "by": body.by.name}
     append(session, "settings.changed", payload, at)
 

@@ -5,13 +5,44 @@ takes a value back to the agent's. Names are the agent's own.
 """
 
 import json
+import math
+from decimal import Decimal
 from typing import Any
 
 from dexweb.engine.errors import InvalidSettings
 from sessions_app.agent_rules import model_errors, settings_errors
 from sessions_app.models import Agent
+from sessions_app.text import keepable
 
 NAMES = ("model", "instructions", "settings")
+#: What a session may give another value. All else, such as headers, the body, tools that the
+#: provider runs, or another's conversation there, says where the agent's key and what was said go.
+OWN_SETTINGS = frozenset(
+    (
+        *("max_tokens", "temperature", "top_p", "top_k", "seed", "stop_sequences", "timeout"),
+        *("presence_penalty", "frequency_penalty", "parallel_tool_calls", "thinking"),
+        *("openai_reasoning_effort", "openai_reasoning_summary", "openai_text_verbosity"),
+        *("anthropic_thinking", "anthropic_effort", "google_thinking_config"),
+        *("context_window", "script", "word_delay"),
+    )
+)
+DEEPEST = 40
+
+
+def plain(value: Any, depth: int = 0) -> Any:
+    """``value`` as every database keeps it. Raises InvalidSettings for what none can."""
+    if depth > DEEPEST:
+        raise InvalidSettings(errors=[f"settings: this is nested more than {DEEPEST} deep."])
+    if isinstance(value, str):
+        return keepable(value)
+    if isinstance(value, dict):
+        return {keepable(str(name)): plain(one, depth + 1) for name, one in value.items()}
+    if isinstance(value, list):
+        return [plain(one, depth + 1) for one in value]
+    number = float(value) if isinstance(value, Decimal) else value
+    if isinstance(number, float) and not math.isfinite(number):
+        raise InvalidSettings(errors=[f"settings: {value} is no number that can be used."])
+    return number
 
 
 def patched(changes: dict[str, Any], patch: dict[str, Any]) -> dict[str, Any]:
@@ -44,6 +75,8 @@ def patch_from_form(
     """The patch that makes these, as a person typed them, the next turn's. Raises InvalidSettings."""
     try:
         wanted = json.loads(settings or "{}")
+    except RecursionError:
+        raise InvalidSettings(errors=["settings: this is nested too deeply."]) from None
     except ValueError as error:
         raise InvalidSettings(errors=[f"settings: this is no JSON: {error}."]) from error
     if not isinstance(wanted, dict):
@@ -82,8 +115,13 @@ def patch_errors(agent: Agent, changes: dict[str, Any], patch: Any) -> list[str]
     ]
     if not isinstance(patch.get("settings"), dict | None):
         errors.append("settings: write names and values, like {}, or null for the agent's own.")
+    errors += [
+        f"settings.{name}: a session cannot change this, only the agent."
+        for name in sorted((patch.get("settings") or {}) if not errors else ())
+        if name not in OWN_SETTINGS
+    ]
     if errors:
-        return errors
+        return errors[:20]
     after = patched(changes, patch)
     errors = _model_errors(agent, after.get("model", agent.model))
     result = effective(agent, after)

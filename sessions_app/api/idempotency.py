@@ -59,8 +59,11 @@ def _claim(request: Request, key: str) -> IdempotencyKey:
 
 
 def _path(request: Request) -> str:
-    """With and without the last slash is one address; a long one is told apart by its hash."""
+    """With and without the last slash is one address; a long one is told apart by its hash. What is
+    asked of it is part of it: to edit is not to withdraw.
+    """
     path = request.path.rstrip("/")
+    path = path if request.method == "POST" else f"{request.method} {path}"
     return path if len(path) <= 300 else salted_hmac("dexweb.idempotency.path", path).hexdigest()
 
 

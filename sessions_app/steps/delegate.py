@@ -172,7 +172,17 @@ def end(given: EndDelegationInput) -> ToolCallResult:
         if call.outcome:
             return ToolCallResult(call.outcome, call.words)
         result, whole = outcome_of(call)
+        if call.child is not None:
+            led_by(session, call, call.child)
         return ended(session, reports.step_of(session, given.step), call, result, whole)
+
+
+def led_by(session: Session, call: ToolCall, child: Session) -> None:
+    """Whoever had a say in the child has one in what the session does with its answer."""
+    own = (session.pk, call.turn)
+    turns = [(child.pk, number) for number in child.turns.values_list("number", flat=True)]
+    people = set().union(*writers(turns).values()) - writers([own])[own]
+    session.behind.add(*(person for person in people if person is not None))
 
 
 def outcome_of(call: ToolCall) -> tuple[ToolCallResult, str]:

@@ -1,5 +1,7 @@
 """What people do with messages that wait for the agent, and with the settings of the next turn."""
 
+import re
+
 from django.http import HttpRequest, HttpResponse
 from django.views.decorators.http import require_POST
 
@@ -68,7 +70,7 @@ def update_settings(request: HttpRequest, session_id: str) -> HttpResponse:
     revision = request.POST.get("revision", "")
 
     def act(key: str) -> None:
-        if not revision.isdigit():
+        if not re.fullmatch(r"[0-9]{1,9}", revision):
             raise InvalidSettings(errors=["Load the page anew: it does not say what it changed."])
         patch = patch_from_form(session.agent, session.settings, **typed)
         actions.update_settings(request.user, session_id, patch, int(revision), key)

@@ -47,6 +47,15 @@ def test_the_same_key_at_another_address_is_refused(client):
     assert refused.json()["code"] == "idempotency_key_reused"
 
 
+def test_a_key_with_which_a_message_was_edited_does_not_withdraw_it(client):
+    build.session(status="completed")
+    asked = {"path": "/api/v1/sessions/refund-desk-1/queue/m-1", "data": {"text": "New."}}
+    edited = client.patch(**asked, headers={"Idempotency-Key": "k"})
+    assert edited.json()["code"] == "session_closed"
+    refused = client.delete(**asked, headers={"Idempotency-Key": "k"})
+    assert refused.json()["code"] == "idempotency_key_reused"
+
+
 def test_the_last_slash_and_the_order_of_fields_make_no_other_request(client):
     post(client, "/api/v1/credentials", {"name": "a", "value": SECRET}, "k")
     again = post(client, CREDENTIALS, {"value": SECRET, "name": "a"}, "k")
