@@ -1,0 +1,72 @@
+"""The engine, its workers, and requests that were made before."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dexweb.engine.errors.base import DexwebError
+
+
+@dataclass
+class KeyReused(DexwebError):
+    code = "idempotency_key_reused"
+    status = 409
+    title = "This key was used for another request"
+
+    @property
+    def message(self) -> str:
+        return "The same Idempotency-Key came with a different body. Use a new key."
+
+
+@dataclass
+class EngineUnavailable(DexwebError):
+    """The engine cannot be reached: nothing was changed unless `delivery` says that it is kept."""
+
+    delivery: str = ""
+    code = "engine_unavailable"
+    status = 503
+    title = "The engine is away"
+    retry_after = 5
+
+    @property
+    def message(self) -> str:
+        return _away(self.delivery, "The engine cannot be reached.")
+
+
+@dataclass
+class NoWorker(DexwebError):
+    """The engine has the request but no worker serves the pool: unknown, ask again with the same id."""
+
+    pool: str = ""
+    delivery: str = ""
+    code = "no_worker"
+    status = 503
+    title = "No worker is running"
+    retry_after = 5
+
+    @property
+    def message(self) -> str:
+        return _away(self.delivery, f"No worker answers for the pool “{self.pool}”.")
+
+
+@dataclass
+class EngineStateUnreadable(EngineUnavailable):
+    """A key is missing: for a person as good as an engine that is away, and as safe to try again."""
+
+    code = "engine_state_unreadable"
+    title = "What the engine stores cannot be read"
+
+    @property
+    def message(self) -> str:
+        return _away(
+            self.delivery,
+            "What the engine stores was encrypted with a key that is not among "
+            "DEXWEB_CREDENTIAL_KEYS (or in the key file under DEXWEB_VAR). Whoever runs Dexweb has "
+            "to add that key on every worker and web server, and start them again.",
+        )
+
+
+def _away(delivery: str, what: str) -> str:
+    if delivery == "delivery_pending":
+        return f"{what} Your decision is kept and will be delivered as soon as it is back."
+    return f"{what} Nothing was changed; try again in a moment."
