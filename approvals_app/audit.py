@@ -89,10 +89,15 @@ def record_once(
     with transaction.atomic():
         AuditHead.objects.get_or_create(pk=1)
         AuditHead.objects.select_for_update().get(pk=1)
-        entries = AuditEntry.objects.filter(action=action, subject=subject[:160])
-        if not entries.filter(detail__request_id=request_id).exists():
+        if not recorded(action, subject, request_id):
             detail["request_id"] = request_id
             record(actor, action, subject, session_id=session_id, **detail)
+
+
+def recorded(action: str, subject: str, request_id: str = "") -> bool:
+    """Whether this request, or any one, has its entry."""
+    entries = AuditEntry.objects.filter(action=action, subject=subject[:160])
+    return (entries.filter(detail__request_id=request_id) if request_id else entries).exists()
 
 
 def hash_of(entry: AuditEntry) -> str:

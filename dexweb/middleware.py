@@ -1,13 +1,21 @@
-"""Answers are for the person who asked, now; and the audit log learns which way in was used."""
+"""Answers are for the person who asked, now, also while the database is busy; and the audit log learns
+which way in was used.
+"""
 
+import logging
 from typing import Any
 
 from asgiref.sync import iscoroutinefunction
+from django.db import InterfaceError, OperationalError
 from django.http import HttpRequest, HttpResponseBase
+from django.shortcuts import render
 from django.utils.decorators import sync_and_async_middleware
 from django.utils.deprecation import MiddlewareMixin
 
 from approvals_app import audit
+from dexweb.engine.errors import DatabaseBusy
+
+log = logging.getLogger(__name__)
 
 
 class NoStoreMiddleware(MiddlewareMixin):
@@ -21,6 +29,19 @@ class NoStoreMiddleware(MiddlewareMixin):
     ) -> HttpResponseBase:
         if not response.has_header("Cache-Control"):
             response["Cache-Control"] = "no-store"
+        return response
+
+
+class DatabaseBusyMiddleware(MiddlewareMixin):
+    """A page whose database is locked or away says so, and when to try again."""
+
+    def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponseBase | None:
+        if not isinstance(error, OperationalError | InterfaceError):
+            return None
+        log.warning("The database failed %s: %s", request.path, error)
+        busy = DatabaseBusy()
+        response = render(request, "503.html", {"refusal": busy}, status=busy.status)
+        response["Retry-After"] = str(busy.retry_after)
         return response
 
 

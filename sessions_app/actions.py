@@ -277,7 +277,7 @@ def stop(user: User, session_id: str, kind: str, reason: str, request_id: str) -
 def _stop(user: User, session: Session, kind: str, reason: str, request_id: str) -> state.RpcAnswer:
     try:
         if kind == "terminate":
-            return _terminate(user, session, reason)
+            return _terminate(user, session, reason, request_id)
         rpc = state.Stop(request_id, kind, actor_of(user), reason)  # type: ignore[arg-type]
         answer: state.RpcAnswer = _asked(session, SessionEngine().stop, rpc)
         return answer
@@ -287,12 +287,33 @@ def _stop(user: User, session: Session, kind: str, reason: str, request_id: str)
         return _ended(session, Session.Status.TERMINATED)
 
 
-def _terminate(user: User, session: Session, reason: str) -> state.RpcAnswer:
-    """A terminated Flow says nothing any more, so its end is recorded here."""
-    _asked(session, SessionEngine().terminate, reason)
+def _terminate(user: User, session: Session, reason: str, request_id: str) -> state.RpcAnswer:
+    """A terminated Flow says nothing any more, so its end is recorded here.
+
+    The request that did it may be made again by whoever died before its end was recorded.
+    """
+    if not session.open:
+        if not _terminated_by(session, reason, request_id):
+            raise SessionClosed(session_status=session.status)
+        return _ended(session, session.status)
+    try:
+        async_to_sync(SessionEngine().terminate)(session.pk, reason)
+    except SessionClosed as closed:
+        if closed.session_status != Session.Status.TERMINATED:
+            reconcile(session.pk)
+            raise
     close(session.pk, Session.Status.TERMINATED, reason, user.get_username())
     _terminate_children(session, user.get_username())
     return _ended(session, Session.Status.TERMINATED)
+
+
+def _terminated_by(session: Session, reason: str, request_id: str) -> bool:
+    """Whether it was this request: its entry says so, or none does and the reason is the same."""
+    subject = f"session:{session.pk}"
+    if audit.recorded("session.stopped", subject, request_id):
+        return True
+    terminated = (session.status, session.close_reason) == (Session.Status.TERMINATED, reason)
+    return terminated and not audit.recorded("session.stopped", subject)
 
 
 def _terminate_children(session: Session, by: str) -> None:

@@ -37,7 +37,16 @@ from sessions_app.flow.queues import flow_queue
 UNHANDLED_COMMAND = WorkflowTaskFailedCause.WORKFLOW_TASK_FAILED_CAUSE_UNHANDLED_COMMAND
 LOCK_RETRY_LIMIT = 2.0
 ANSWER_LIMIT = 15.0
-AWAY = (RPCStatusCode.UNAVAILABLE, RPCStatusCode.DEADLINE_EXCEEDED, RPCStatusCode.CANCELLED)
+# What a call gets whose server is away, dies under it, is just coming up, or has too much to do.
+AWAY = (
+    RPCStatusCode.UNAVAILABLE,
+    RPCStatusCode.DEADLINE_EXCEEDED,
+    RPCStatusCode.CANCELLED,
+    RPCStatusCode.UNKNOWN,
+    RPCStatusCode.INTERNAL,
+    RPCStatusCode.ABORTED,
+    RPCStatusCode.RESOURCE_EXHAUSTED,
+)
 
 
 async def connect(address: str, lazy: bool = False) -> Client:
@@ -295,8 +304,9 @@ class SessionEngine:
         except RPCError as error:
             if error.status == RPCStatusCode.NOT_FOUND:
                 raise await self._closed_or_unknown(handle) from error
-            if error.status in AWAY:
+            if error.status in AWAY and error.status != RPCStatusCode.RESOURCE_EXHAUSTED:
                 raise await self._away(client, session_id) from error
+            # Of too many at once, `_update` sends it again.
             raise
         except RuntimeError as error:
             if "connect" not in str(error).lower():

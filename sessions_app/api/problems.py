@@ -4,12 +4,13 @@ import logging
 from typing import Any
 
 from django.core.exceptions import PermissionDenied
+from django.db import InterfaceError, OperationalError
 from django.http import Http404
 from rest_framework import exceptions, status
 from rest_framework.response import Response
 from rest_framework.views import set_rollback
 
-from dexweb.engine.errors import DexwebError, RpcLockConflict
+from dexweb.engine.errors import DatabaseBusy, DexwebError, RpcLockConflict
 from sessions_app.api.renderers import ExactJSONRenderer
 
 logger = logging.getLogger(__name__)
@@ -50,6 +51,9 @@ def problem_handler(error: Exception, context: dict[str, Any]) -> Response:
         request.accepted_renderer = ExactJSONRenderer()
         request.accepted_media_type = ExactJSONRenderer.media_type
     set_rollback()
+    if isinstance(error, OperationalError | InterfaceError):
+        logger.warning("The database failed the API: %s", error)
+        error = DatabaseBusy()
     if isinstance(error, DexwebError):
         return _answer(*_of_dexweb(error))
     if isinstance(error, Http404):

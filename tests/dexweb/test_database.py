@@ -1,5 +1,6 @@
 """SQLite with several writers: they take turns, and readers wait for nobody."""
 
+import sqlite3
 import threading
 import time
 from collections.abc import Iterator
@@ -8,6 +9,8 @@ from contextlib import contextmanager
 import pytest
 from django.conf import settings
 from django.db import connection, connections, transaction
+from django.test import Client
+from rest_framework.test import APIClient
 
 from sessions_app.models import Session
 from tests.sessions_app.api import build
@@ -72,3 +75,40 @@ def test_a_page_is_read_while_somebody_writes(client):
         page = client.get("/sessions/a/").content.decode()
         assert time.monotonic() - began < 1
     assert "Before" in page
+
+
+@contextmanager
+def a_database_that_stays_locked() -> Iterator[None]:
+    """Whoever wants to write waits for a moment and is told that it cannot."""
+    with connection.cursor() as cursor:
+        cursor.execute("PRAGMA busy_timeout = 20")
+    other = sqlite3.connect(connection.settings_dict["NAME"], isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+    finally:
+        other.close()
+        connection.close()
+
+
+def test_a_locked_database_is_no_error_of_the_api_but_busy_and_worth_another_try() -> None:
+    client = APIClient()
+    client.force_authenticate(build.person("ann", *build.OPERATE))
+    with a_database_that_stays_locked():
+        response = client.post(
+            "/api/v1/sessions/", {"agent": "a", "message": "b"}, headers={"Idempotency-Key": "k"}
+        )
+    assert (response.status_code, response["Retry-After"]) == (503, "1")
+    assert (response.json()["code"], response.json()["retryable"]) == ("database_busy", True)
+
+
+@pytest.mark.parametrize("htmx", [False, True])
+def test_a_locked_database_is_told_on_the_page_and_when_to_try_again(htmx: bool) -> None:
+    client = Client()
+    client.force_login(build.person("ann", *build.OPERATE))
+    with a_database_that_stays_locked():
+        headers = {"HX-Request": "true"} if htmx else {}
+        response = client.post("/accounts/logout/", headers=headers)
+    assert (response.status_code, response["Retry-After"]) == (503, "1")
+    assert "The database is busy" in response.content.decode()
+    assert ("<html" in response.content.decode()) is not htmx

@@ -6,9 +6,11 @@ import pytest
 from asgiref.sync import async_to_sync
 from django.core.exceptions import PermissionDenied
 
+from approvals_app.models import AuditEntry
 from dexweb.engine.client import SessionEngine
 from dexweb.engine.errors import BlankMessage, NoTurn, ReasonRequired, SessionClosed, TooLarge
 from sessions_app import actions
+from sessions_app.flow import state
 from sessions_app.models import Session
 from sessions_app.reconcile import reconcile_some
 from tests.live.conftest import Live, assert_stream_is_whole, until
@@ -223,6 +225,28 @@ def test_a_session_that_waits_for_a_person_can_be_stopped(live: Live) -> None:
     session.refresh_from_db()
     interrupt.refresh_from_db()
     assert (session.status, interrupt.state, session.waiting) == ("canceled", "canceled", 0)
+
+
+@pytest.mark.parametrize("kind", ["cancel", "complete", "terminate"])
+def test_the_request_that_ended_a_session_gets_its_answer_again_and_no_other_one(
+    live: Live, kind: str
+) -> None:
+    live.agent([{"text": "Yes."}], pool="standing")
+    ann, request_id = live.person("ann"), new_id()
+    session = live.idle(live.start(ann))
+    # It reaches the engine, and its web server dies before it has written down that it did.
+    if kind == "terminate":
+        async_to_sync(SessionEngine().terminate)(session.pk, "Enough")
+    else:
+        rpc = state.Stop(request_id, kind, actions.actor_of(ann), "Enough")  # type: ignore[arg-type]
+        async_to_sync(SessionEngine().stop)(session.pk, rpc)
+    for _ in range(2):
+        answer = actions.stop(ann, session.pk, kind, "Enough", request_id)
+        session.refresh_from_db()
+        assert answer.state == session.status != "running"
+    assert AuditEntry.objects.filter(action="session.stopped").count() == 1
+    with pytest.raises(SessionClosed):
+        actions.stop(ann, session.pk, kind, "Enough", new_id())
 
 
 def test_a_forced_end_needs_a_reason(live: Live) -> None:

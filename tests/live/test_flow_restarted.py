@@ -1,0 +1,60 @@
+"""A worker that has lost a session's Flow makes it up from the history, and goes on as the first would."""
+
+import asyncio
+import uuid
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+
+import pytest
+
+from dexweb.engine.client import SessionEngine, connect
+from dexweb.engine.embedded import engine_address
+from sessions_app.flow import state, terms
+from tests.live.steps import ANN, CALL, POLICY, Steps, assert_replays, working
+
+
+async def eventually(reached: Callable[[], Awaitable[bool]]) -> None:
+    async with asyncio.timeout(30):
+        while not await reached():
+            await asyncio.sleep(0.02)
+
+
+@pytest.mark.usefixtures("temporal_engine")
+async def test_a_decision_after_two_quiet_ends_and_a_lost_worker_replays() -> None:
+    quiet = [replace(CALL, call_id=name, effect="read") for name in ("one", "two")]
+    steps = Steps(
+        [*quiet, replace(CALL, approval=POLICY)], attempt=state.ToolCallResult("completed", "")
+    )
+    pool = f"restarts-{uuid.uuid4().hex[:8]}"
+    client, engine = await connect(engine_address()), SessionEngine(timeout=30)
+    for call in quiet:
+        steps.gates[call.call_id].clear()
+
+    async def at_rest(beyond: int) -> bool:
+        seen = await engine.snapshot(pool)
+        return seen.history_events > beyond and not seen.task_attempt
+
+    def asked() -> list[str]:
+        return [body.interrupt_id for body in steps.told if body.kind == "approval_requested"]
+
+    async with working(client, pool, steps):
+        first = terms.UserMessage(uuid.uuid4().hex, "Hello", ANN)
+        await engine.start_session(state.SessionInput(pool, "desk", "Quiet", pool, ANN, first))
+
+        async def is_asked() -> bool:
+            return bool(asked()) and await at_rest(0)
+
+        await eventually(is_asked)
+        for call in quiet:
+            # Each end in a workflow task of its own.
+            before = (await engine.snapshot(pool)).history_events
+            steps.gates[call.call_id].set()
+            await eventually(lambda before=before: at_rest(before + 3))  # type: ignore[misc]
+    async with working(client, pool, steps):
+        verdict = state.ResolveInterrupt(
+            uuid.uuid4().hex, asked()[0], 1, CALL.args_hash, "approve", ANN
+        )
+        await engine.resolve_interrupt(pool, verdict)
+        await engine.stop(pool, state.Stop(uuid.uuid4().hex, "complete", ANN))
+        await client.get_workflow_handle(pool).result()
+    await assert_replays(client, pool)
