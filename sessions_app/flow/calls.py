@@ -9,7 +9,7 @@ from datetime import timedelta
 from typing import Any
 
 from temporalio import workflow
-from temporalio.exceptions import ActivityError, is_cancelled_exception
+from temporalio.exceptions import ActivityError
 
 with workflow.unsafe.imports_passed_through():
     from sessions_app.flow import delegation, rules, times, waits
@@ -264,10 +264,10 @@ class Calls:
         why = rules.cut_off_words(error)
         try:
             result = await self._reconcile(call, step, attempt, why, canceled, last)
-        except ActivityError as gone:
-            if not (self._scope.canceled and is_cancelled_exception(gone)):
+        except ActivityError:
+            if not self._scope.canceled:
                 raise
-            # The turn was canceled just now. Its call gets its outcome all the same.
+            # Canceled meanwhile, it is not tried again by itself. Its call gets its outcome all the same.
             result = await self._reconcile(call, step, attempt, why, canceled=True, last=True)
         return replace(result, handed_back=True) if handed_back else result
 

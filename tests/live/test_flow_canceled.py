@@ -24,7 +24,13 @@ async def session_on(steps: Steps) -> AsyncIterator[tuple[SessionEngine, str]]:
         first = terms.UserMessage(uuid.uuid4().hex, "Hello", ANN)
         await engine.start_session(
             state.SessionInput(
-                pool, "desk", "It stands", pool, ANN, first, limits=Limits(backoff=30.0)
+                pool,
+                "desk",
+                "It stands",
+                pool,
+                ANN,
+                first,
+                limits=Limits(backoff=30.0, heartbeat=1.0),
             )
         )
         try:
