@@ -12,6 +12,7 @@ from dexweb.engine.errors.base import (
     DexwebError,
 )
 from dexweb.engine.errors.engine import (
+    DatabaseBusy,
     EngineStateUnreadable,
     EngineUnavailable,
     KeyReused,
@@ -57,6 +58,7 @@ __all__ = [
     "AgentNotFound",
     "AlreadyVoted",
     "BlankMessage",
+    "DatabaseBusy",
     "DeadlineInPast",
     "DeadlineNotLater",
     "DeadlineTooFar",

@@ -50,6 +50,23 @@ class NoWorker(DexwebError):
 
 
 @dataclass
+class DatabaseBusy(DexwebError):
+    """The database did not answer in time: unknown, ask again with the same id."""
+
+    code = "database_busy"
+    status = 503
+    title = "The database is busy"
+    retry_after = 1
+
+    @property
+    def message(self) -> str:
+        return (
+            "The database did not answer in time, so it is not certain whether this was done. "
+            "Look at how it stands, and try again in a moment."
+        )
+
+
+@dataclass
 class EngineStateUnreadable(EngineUnavailable):
     """A key is missing: for a person as good as an engine that is away, and as safe to try again."""
 
