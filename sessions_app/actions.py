@@ -44,6 +44,8 @@ from sessions_app.text import keepable, title_of
 OPERATE = "sessions_app.operate_session"
 RAISE_SPEND = "sessions_app.raise_spend"
 MOST_RAISED = 1_000_000
+#: Below what a row can hold, of which the Flow knows nothing.
+MOST_RAISED_IN_ALL = 50_000_000
 REASON_BYTES = 8 * 1024
 PARENT_TERMINATED = "The session that gave it this task was terminated."
 
@@ -246,6 +248,8 @@ def raise_spend(user: User, session_id: str, amount: str, request_id: str) -> st
         raise PermissionDenied("This needs the permission to raise spend.")
     session = _session(session_id)
     checked = _checked_amount(amount)
+    if session.spend_raised + Decimal(checked) > MOST_RAISED_IN_ALL:
+        raise InvalidAmount()
     rpc = state.RaiseSpend(request_id, checked, actor_of(user))
     answer: state.RpcAnswer = _asked(session, SessionEngine().raise_spend, rpc)
     _record(user, session, "spend.raised", "", request_id, amount=checked)

@@ -11,6 +11,7 @@ from typing import Any, TypedDict
 
 from sessions_app.flow.terms import DELEGATE, Question
 from sessions_app.models import Agent
+from sessions_app.text import keepable
 from sessions_app.tools.definitions import ToolDef
 from sessions_app.tools.durations import parse_duration
 
@@ -140,8 +141,9 @@ def questions(args: Mapping[str, Any]) -> list[Question]:
 
 
 def _question(asked: Mapping[str, Any]) -> Question:
-    choices = [choice.strip() for choice in asked.get("choices", [])]
-    words = asked["question"].strip()
+    # A form sends back another line break than it was given, and no row keeps a NUL.
+    choices = [" ".join(keepable(choice).split()) for choice in asked.get("choices", [])]
+    words = keepable(asked["question"]).strip()
     if not words or not all(choices):
         raise ValueError("A question and its choices need words.")
     if len(set(choices)) != len(choices):
