@@ -9,8 +9,10 @@ SCRIPT_MODEL = "demo:script"
 DEMO_MODELS = ("demo:refund-desk", SCRIPT_MODEL)
 #: In tokens; less would be summarised before every call.
 SMALLEST_WINDOW = 100
-#: In tokens, of a window or an answer: far above any model, and within what a row can count.
-MOST_TOKENS = 100_000_000
+#: Of a window: far above any model, and within what a row can count.
+LARGEST_WINDOW = 100_000_000
+#: Of an answer, which a budget must reserve before the call.
+LONGEST_ANSWER = 1_000_000
 LONGEST_MODEL = 120
 
 
@@ -18,11 +20,12 @@ def settings_errors(model: str, settings: Any) -> list[str]:
     """What is wrong with an agent's settings, each after its place; [] if nothing is."""
     if not isinstance(settings, dict):
         return ["settings: write names and values, like {}."]
-    if not _tokens(settings.get("context_window", SMALLEST_WINDOW), SMALLEST_WINDOW):
+    window = settings.get("context_window", SMALLEST_WINDOW)
+    if not _tokens(window, SMALLEST_WINDOW, LARGEST_WINDOW):
         return [
             f"settings.context_window: write the model's tokens, like 128000; at least {SMALLEST_WINDOW}."
         ]
-    if not _tokens(settings.get("max_tokens", 1), 1):
+    if not _tokens(settings.get("max_tokens", 1), 1, LONGEST_ANSWER):
         return ["settings.max_tokens: write the longest answer's tokens, like 4096."]
     if model != SCRIPT_MODEL:
         return []
@@ -34,8 +37,8 @@ def settings_errors(model: str, settings: Any) -> list[str]:
     return [f"settings.script: {error}" for error in validate_script(settings["script"])]
 
 
-def _tokens(count: Any, least: int) -> bool:
-    return type(count) is int and least <= count <= MOST_TOKENS
+def _tokens(count: Any, least: int, most: int) -> bool:
+    return type(count) is int and least <= count <= most
 
 
 def model_errors(model: str) -> list[str]:
