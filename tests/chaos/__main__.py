@@ -17,7 +17,8 @@ from collections import Counter
 from pathlib import Path
 
 VICTIMS = {"worker": 60, "workers": 4, "web": 12, "engine": 3, "all": 1}
-CALM_LIMIT = 180.0
+# Only what never comes to rest meets it: a slow machine just takes longer.
+CALM_LIMIT = 900.0
 EVENTS_BETWEEN = 10
 PATIENCE = 1.0
 
@@ -26,9 +27,6 @@ def main() -> int:
     asked = argparse.ArgumentParser(prog="python -m tests.chaos", description=__doc__)
     asked.add_argument("--kills", type=int, default=100)
     asked.add_argument("--seed", type=int, default=random.SystemRandom().randrange(10**6))
-    asked.add_argument(
-        "--every", type=float, default=0.15, help="seconds between kills, on average"
-    )
     given = asked.parse_args()
     print(f"seed {given.seed}", flush=True)
     var = Path(tempfile.mkdtemp(prefix="dexweb-chaos-"))

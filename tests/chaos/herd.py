@@ -2,6 +2,7 @@
 
 import ctypes
 import http.client
+import math
 import multiprocessing
 import os
 import random
@@ -19,8 +20,8 @@ from dexweb.engine import embedded
 
 HOST = "127.0.0.1"
 WORKERS = 4
-READY_LIMIT = 60.0
-SETTLED = 10.0
+READY_LIMIT = 300.0
+SETTLED = 30.0
 PR_SET_PDEATHSIG = 1
 
 fork = multiprocessing.get_context("forkserver")
@@ -118,7 +119,8 @@ class Herd:
             engine = self._engine
             if engine is not None and engine.running():
                 engine.process.kill()
-                self._engine_up = time.monotonic()
+                # Until it is up again.
+                self._engine_up = math.inf
                 self.killed["engine"] += 1
             return
         process = self._processes[name]

@@ -12,8 +12,8 @@ from typing import Any
 
 from tests.chaos.herd import HOST
 
-PATIENCE = 120.0
-SESSIONS_EACH = 8
+PATIENCE = 900.0
+SESSIONS_EACH = 5
 QUEUE = 2
 
 

@@ -4,14 +4,12 @@ import os
 import subprocess
 import sys
 
-import pytest
-
 from tests.dexweb.processes import ROOT
 
-LIMIT = 300
+# Against a storm that hangs; one on a slow machine just takes longer.
+LIMIT = 3600
 
 
-@pytest.mark.slow
 def test_no_promise_is_broken_when_a_hundred_processes_are_killed_at_random_moments() -> None:
     command = [sys.executable, "-m", "tests.chaos", "--kills", "100"]
     if seed := os.environ.get("DEXWEB_CHAOS_SEED"):
