@@ -1,6 +1,8 @@
 """The drill of docs/upgrades.md: new code comes while sessions wait, the old workers go."""
 
 import shutil
+import subprocess
+import sys
 import uuid
 from pathlib import Path
 
@@ -90,3 +92,14 @@ def test_a_version_that_no_worker_has_is_refused_in_words(
         call_command("worker_version", "--set-current", "never-built")
     with pytest.raises(CommandError, match="“half” is not a share"):
         call_command("worker_version", "--ramp", "never-built", "half")
+
+
+def test_the_command_ends_in_order_however_it_went(temporal_engine: object) -> None:
+    run = [sys.executable, "manage.py", "worker_version"]
+    calls = [[], ["--ramp", "never-built", "half"]]
+    processes = [
+        subprocess.Popen(run + words, cwd=settings.BASE_DIR, stderr=subprocess.PIPE)
+        for words in calls
+    ]
+    said = [process.communicate(timeout=60)[1] for process in processes]
+    assert [process.returncode for process in processes] == [0, 1], said

@@ -1,6 +1,8 @@
 """``manage.py worker_version``: which version of the workers takes the sessions on."""
 
 import asyncio
+import os
+import sys
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
@@ -22,6 +24,18 @@ NOT_YET = "takes no sessions yet"
 class Command(BaseCommand):
     requires_system_checks = []
     help = "Shows the versions of workers, or says which one takes the sessions on."
+
+    def run_from_argv(self, argv: list[str]) -> None:
+        code: Any = 0
+        try:
+            super().run_from_argv(argv)
+        except SystemExit as end:
+            code = end.code
+        sys.stdout.flush()
+        sys.stderr.flush()
+        # The engine client's threads may still be in Python: an orderly end of the interpreter
+        # aborts the process now and then, after the work is done.
+        os._exit(code if isinstance(code, int) else 1)
 
     def add_arguments(self, parser: CommandParser) -> None:
         change = parser.add_mutually_exclusive_group()
