@@ -36,7 +36,7 @@ from sessions_app import projection
 from sessions_app.flow import fact, state, terms
 from sessions_app.limits import installed, limits_of
 from sessions_app.models import Agent, Session
-from sessions_app.reconcile import LOST, close, reconcile
+from sessions_app.reconcile import LOST, close, reconcile, why_it_will_end
 from sessions_app.session_settings import patch_errors, patched, plain
 from sessions_app.step_times import limits_for
 from sessions_app.text import keepable, title_of
@@ -301,7 +301,8 @@ def _terminate(user: User, session: Session, reason: str, request_id: str) -> st
             raise SessionClosed(session_status=session.status)
         return _ended(session, session.status)
     try:
-        async_to_sync(SessionEngine().terminate)(session.pk, reason)
+        with why_it_will_end(session.pk, reason):
+            async_to_sync(SessionEngine().terminate)(session.pk, reason)
     except SessionClosed as closed:
         if closed.session_status != Session.Status.TERMINATED:
             reconcile(session.pk)

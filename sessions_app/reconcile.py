@@ -5,12 +5,14 @@ nor does one that no worker can replay.
 """
 
 import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from asgiref.sync import async_to_sync
 from django.utils import timezone
 
 from dexweb.engine.client import SessionEngine
-from dexweb.engine.errors import EngineUnavailable, SessionNotFound
+from dexweb.engine.errors import DexwebError, EngineUnavailable, SessionNotFound
 from sessions_app import projection
 from sessions_app.models import Session
 
@@ -52,8 +54,25 @@ def close(session_id: str, status: str, reason: str, by: str = "") -> None:
     """End a session's rows for a Flow that cannot say so itself."""
     with projection.locked(session_id) as session:
         now = timezone.now()
-        projection.close(session, status, reason, by, now)
+        projection.close(session, status, session.close_reason or reason, by, now)
         session.updated_at = now
+
+
+@contextmanager
+def why_it_will_end(session_id: str, reason: str) -> Iterator[None]:
+    """Keep why a person ends a Flow by force, since others may see its end before they return."""
+    _keep_reason(session_id, reason)
+    try:
+        yield
+    except DexwebError:
+        _keep_reason(session_id, "")
+        raise
+
+
+def _keep_reason(session_id: str, reason: str) -> None:
+    with projection.locked(session_id) as session:
+        if session.open:
+            session.close_reason = reason
 
 
 def reconcile_some(after: str) -> str:
