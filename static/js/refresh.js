@@ -38,10 +38,13 @@ function swap(panel, next) {
   const kept = panel.querySelector("[data-keep]");
   const place = kept && next.querySelector(`[data-keep="${CSS.escape(kept.dataset.keep)}"]`);
   if (!place) carryOver(panel, next);
+  const asked = kept?.querySelector("[popover]:popover-open");
   const scrolled = panel.querySelector(".ask-decide")?.scrollTop;
   panel.replaceWith(next);
   window.htmx?.process(next);
   place?.replaceWith(kept);
+  // Taken out of the page it closed; where the form stays, its second step does.
+  if (place && asked) asked.showPopover();
   if (scrolled) next.querySelector(".ask-decide").scrollTop = scrolled;
   if (focused) refocus(focused, selected, next);
   say(next.dataset.announce);
