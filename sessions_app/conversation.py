@@ -285,6 +285,9 @@ def _error(step: StepRow) -> str:
         return step.detail or "The model call failed."
     if step.status == "canceled":
         return step.detail or "Canceled before it was finished."
+    # A model call that was scheduled goes back to planned only while a budget holds it.
+    if step.status == "planned":
+        return "Waits for budget."
     if step.next_attempt_at and step.status not in ENDED:
         return f"Trying again, attempt {step.attempt}. {step.detail}".strip()
     return ""

@@ -22,6 +22,7 @@ from sessions_app.spend.limit import Admitted, ModelCallAsked, Refused, Reservat
 from sessions_app.spend.words import refused_words, unpriced_words
 
 NOTHING = Decimal(0)
+MICRO = Decimal("0.000001")
 
 
 @dataclass(frozen=True)
@@ -136,7 +137,8 @@ def counting(
 
 def _sum(rows: QuerySet[Any], field: str) -> Decimal:
     total: Decimal | None = rows.aggregate(total=Sum(field))["total"]
-    return total or NOTHING
+    # SQLite adds decimals as floats.
+    return (total or NOTHING).quantize(MICRO)
 
 
 def _locked(call: ModelCallAsked) -> list[SpendBudget]:

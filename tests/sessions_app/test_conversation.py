@@ -123,6 +123,11 @@ def test_a_failed_model_call_says_why():
     assert (item.live, item.state, item.error) == (False, "bad", "overloaded")
 
 
+def test_a_model_call_that_a_budget_holds_says_so_and_does_not_look_as_if_it_were_thinking():
+    item = spoken([step("RunModel-1", status="planned")])[0]
+    assert (item.state, item.error) == ("off", "Waits for budget.")
+
+
 def test_a_canceled_turn_says_so_with_its_reason():
     rows = Rows([turn(state="canceled", detail="wrong order")], [], [], [])
     assert build(rows)[0].note == "This turn was canceled: wrong order"
