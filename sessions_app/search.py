@@ -9,6 +9,7 @@ from django.db.models import Exists, OuterRef, Q
 
 from approvals_app.models import Interrupt
 from dexweb.paging import LIMIT, Page, keyset_page, read_limit
+from sessions_app.actions import RAISE_SPEND
 from sessions_app.models import Agent, Session
 from sessions_app.models.sessions import SessionQuerySet
 from sessions_app.state_words import PHASE, SESSION
@@ -112,7 +113,9 @@ class SessionFilters:
         if "mine" in self.flags:
             rows = rows.filter(started_by=user)
         if "needs_me" in self.flags:
-            rows = rows.filter(Exists(_for(user).filter(session=OuterRef("pk"))))
+            asked = Q(Exists(_for(user).filter(session=OuterRef("pk"))))
+            blocked = Q(phase=Session.Phase.WAITING_SPEND, status=Session.Status.RUNNING)
+            rows = rows.filter(asked | blocked if user.has_perm(RAISE_SPEND) else asked)
         return rows
 
 
@@ -123,11 +126,13 @@ def page_of_sessions(filters: SessionFilters, user: Any, cursor: str) -> Page[Se
 
 
 def mark_mine(sessions: list[Session], user: Any) -> None:
-    """Sets ``needs_me`` on each: it waits for a decision that ``user`` may make. One query."""
+    """Sets ``needs_me`` on each: it waits for what ``user`` may decide, answer or raise. One query."""
     waiting = [session.id for session in sessions if session.waiting]
     found = set(_for(user).filter(session__in=waiting).values_list("session", flat=True))
+    raises = user.has_perm(RAISE_SPEND)
     for session in sessions:
-        session.needs_me = session.id in found
+        blocked = session.open and session.phase == Session.Phase.WAITING_SPEND
+        session.needs_me = session.id in found or (blocked and raises)
 
 
 def rows_by_id(text: str, filters: SessionFilters | None, user: Any) -> list[Session]:

@@ -3,6 +3,7 @@
 from datetime import timedelta
 
 import pytest
+from django.contrib.auth.models import Permission
 
 from tests.sessions_app.api import build
 
@@ -99,6 +100,13 @@ def test_filters_stand_in_the_address(reader, ann, query, found):
     build.session("b", title="Bread", agent=build.agent("other"), started_by=ann)
     build.session("c", title="Milk", status="failed", phase="waiting_approval", unknown_outcomes=1)
     assert set(ids(reader.get(f"/sessions/?{query}"))) == found
+
+
+def test_a_used_up_budget_needs_whoever_may_raise_it_and_nobody_else(reader, ann):
+    build.session("a", phase="waiting_spend")
+    assert ids(reader.get("/sessions/?needs_me=1")) == []
+    ann.user_permissions.add(Permission.objects.get(codename="raise_spend"))
+    assert ids(reader.get("/sessions/?needs_me=1")) == ["a"]
 
 
 def test_a_filter_is_said_in_words_and_kept_by_the_links(reader):
