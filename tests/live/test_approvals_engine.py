@@ -38,28 +38,6 @@ def engine(tmp_path: Path, live: Live) -> Iterator[embedded.EmbeddedEngine]:
     own.stop()
 
 
-def test_an_engine_that_falls_silent_while_it_is_told_gets_the_decision_once(
-    live: Live, engine: embedded.EmbeddedEngine
-) -> None:
-    live.worker()
-    live.agent(SCRIPT)
-    ann = live.person("ann", "refunds.approve")
-    interrupt = live.ask(live.start(ann))
-    pid = engine.process.pid
-    thread, answers = pressed(live, ann, interrupt)
-    until(lambda: Decision.objects.exists(), "the decision to be written")
-    os.kill(pid, signal.SIGSTOP)
-    try:
-        thread.join(25)
-    finally:
-        os.kill(pid, signal.SIGCONT)
-    thread.join()
-    [answer] = answers
-    assert isinstance(answer, Decision) or getattr(answer, "delivery", "") == "delivery_pending"
-    told_once(live, interrupt)
-    assert len(live.ledger("refunds")) == 1
-
-
 def test_an_engine_that_is_killed_right_after_it_took_a_decision_has_it_when_it_is_back(
     live: Live, engine: embedded.EmbeddedEngine
 ) -> None:
