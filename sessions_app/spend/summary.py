@@ -148,6 +148,8 @@ def in_doubt() -> tuple[int, Decimal]:
 def limit_of(session: Session) -> tuple[Decimal, Decimal] | None:
     """(spent, limit) of the tightest budget that counts this session for itself, its raises
     included; None when there is none.
+
+    A raise comes on top of what was spent when it was given, even where that was over the budget.
     """
     budgets = SpendBudget.objects.in_force(session.agent_id, session.started_by_id)
     today = today_of(timezone.now())
@@ -158,4 +160,9 @@ def limit_of(session: Session) -> tuple[Decimal, Decimal] | None:
     if not own:
         return None
     spent, limit = min(own, key=lambda pair: pair[1] - pair[0])
-    return spent, limit + session.spend_raised
+    if not session.spend_raised:
+        return spent, limit
+    days = SpendDay.objects.filter(session=session.pk)
+    used = days.aggregate(total=Sum("raised"))["total"] or Decimal(0)
+    beyond = max(Decimal(0), spent - used - limit)
+    return spent, limit + beyond + session.spend_raised

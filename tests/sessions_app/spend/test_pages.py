@@ -87,6 +87,13 @@ def test_a_session_tells_its_spend_and_its_limit(ann, of):
     assert build.client_of(ann).get(f"/api/v1/sessions/{of.pk}").json()["spend"]["limit"] is None
 
 
+def test_a_raise_counts_on_top_of_what_was_spent_when_it_was_given(ann, of):
+    of.spend_raised = 2
+    of.save()
+    shown = build.client_of(ann).get(f"/api/v1/sessions/{of.pk}").json()["spend"]
+    assert shown["limit"] == "3.500000"
+
+
 def test_a_model_that_has_a_price_by_now_is_unknown_no_more(ann, of):
     ModelPrice.objects.create(name="acme:*", input=1, output=1)
     assert build.client_of(ann).get("/api/v1/spend").json()["unknown"] == []
