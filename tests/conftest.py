@@ -73,3 +73,19 @@ def postgres_url() -> Iterator[str]:
 def pytest_xdist_setupnodes() -> None:
     """Each process of a parallel run sets up a place of its own, before it reads the settings."""
     os.environ.pop("DJANGO_SETTINGS_MODULE", None)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """In a parallel run a file is one process's, and all browser tests are one's: they share a site.
+
+    What takes longest begins first, so that no process ends long after the others.
+    """
+    for item in items:
+        folder = item.path.parent.name
+        group = folder if folder == "e2e" else str(item.path.relative_to(Path(__file__).parent))
+        item.add_marker(pytest.mark.xdist_group(group))
+    items.sort(key=lambda item: _BEGINS.get(item.path.parent.name, _BEGINS.get(item.path.stem, 9)))
+
+
+_BEGINS = {"e2e": 0, "chaos": 1, "test_on_postgresql": 2}
