@@ -12,6 +12,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -75,17 +76,19 @@ def pytest_xdist_setupnodes() -> None:
     os.environ.pop("DJANGO_SETTINGS_MODULE", None)
 
 
-@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """In a parallel run a file is one process's, and all browser tests are one's: they share a site.
-
-    What takes longest begins first, so that no process ends long after the others.
-    """
-    for item in items:
-        folder = item.path.parent.name
-        group = folder if folder == "e2e" else str(item.path.relative_to(Path(__file__).parent))
-        item.add_marker(pytest.mark.xdist_group(group))
-    items.sort(key=lambda item: _BEGINS.get(item.path.parent.name, _BEGINS.get(item.path.stem, 9)))
+    """Browser tests begin first, since they are long; the storm, which takes the machine, is last."""
+    order = {"tests/e2e": 0, "tests/chaos": 2}
+    items.sort(key=lambda item: order.get(item.nodeid.rpartition("/")[0], 1))
 
 
-_BEGINS = {"e2e": 0, "chaos": 1, "test_on_postgresql": 2}
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """A file is one process's, and all browser tests are one's, since they share a site."""
+    from xdist.scheduler import LoadScopeScheduling
+
+    class ByFile(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return "tests/e2e/" if nodeid.startswith("tests/e2e/") else nodeid.partition("::")[0]
+
+    return ByFile(config, log)

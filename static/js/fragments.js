@@ -28,7 +28,9 @@ export function replace(old, next) {
   }
   for (const field of old.querySelectorAll("textarea[id]")) {
     const twin = field.value !== field.defaultValue && next.querySelector(`#${CSS.escape(field.id)}`);
-    if (twin) twin.value = field.value;
+    // What the server has by now needs no editing any more.
+    if (twin && twin.defaultValue === field.value) twin.closest("details")?.removeAttribute("open");
+    else if (twin) twin.value = field.value;
   }
   old.replaceWith(next);
   window.htmx?.process(next);
