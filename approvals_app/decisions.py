@@ -39,7 +39,6 @@ from dexweb.engine.errors import (
     ReasonRequired,
     RpcLockConflict,
     StaleInterrupt,
-    TooLarge,
     WrongKind,
     from_details,
 )
@@ -47,7 +46,7 @@ from sessions_app import arguments
 from sessions_app.flow.state import ResolveInterrupt
 from sessions_app.flow.terms import Actor
 from sessions_app.models import ToolCall
-from sessions_app.text import keepable
+from sessions_app.text import check_size, keepable
 from sessions_app.tools.schemas import validate_args
 
 log = logging.getLogger(__name__)
@@ -168,9 +167,7 @@ def _check_reason(interrupt: Interrupt, asked: Asked) -> None:
     needed = policy.get("reason_on_reject", True) if rejecting else policy.get("reason_on_approve")
     if needed and not asked.reason:
         raise ReasonRequired()
-    size = len(asked.reason.encode("utf-8", "replace"))
-    if size > REASON_BYTES:
-        raise TooLarge(size=size, limit=REASON_BYTES)
+    check_size(asked.reason, REASON_BYTES)
 
 
 def check_edited(interrupt: Interrupt, text: str) -> str:
@@ -180,9 +177,7 @@ def check_edited(interrupt: Interrupt, text: str) -> str:
     """
     if not interrupt.policy.get("editable"):
         raise NotEditable()
-    size = len(text.encode("utf-8", "replace"))
-    if size > settings.DEXWEB_LIMIT_ARGUMENTS:
-        raise TooLarge(size=size, limit=settings.DEXWEB_LIMIT_ARGUMENTS)
+    check_size(text, settings.DEXWEB_LIMIT_ARGUMENTS)
     try:
         args = arguments.parse(text)
         args_hash = arguments.hash_of(args)

@@ -1,7 +1,6 @@
 """Answering a question, from its own page and from the session's. GET changes nothing."""
 
 from typing import Any
-from uuid import UUID, uuid4
 
 from django.contrib.auth.decorators import permission_required
 from django.http import Http404, HttpRequest, HttpResponse
@@ -13,7 +12,7 @@ from approvals_app.models import Interrupt
 from approvals_app.models.interrupts import OPERATE
 from approvals_app.questions import answers_in, question_context, questions_of
 from dexweb.engine.errors import DexwebError
-from dexweb.pages import render_refusal
+from dexweb.pages import render_refusal, request_id_of
 from sessions_app import actions
 
 
@@ -31,7 +30,7 @@ def answer(request: HttpRequest, interrupt_id: str) -> HttpResponse:
                 interrupt.pk,
                 revision=_revision(request),
                 answers=answers_in(request.POST, questions_of(interrupt)),
-                request_id=_request_id(request),
+                request_id=request_id_of(request),
             )
     except DexwebError as refusal:
         context = question_context(
@@ -63,10 +62,3 @@ def _revision(request: HttpRequest) -> int:
     """As the form has it; a damaged one names none, which is refused as stale."""
     text = request.POST.get("revision", "")
     return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else 0
-
-
-def _request_id(request: HttpRequest) -> str:
-    try:
-        return str(UUID(request.POST.get("request_id", "")))
-    except ValueError:
-        return str(uuid4())

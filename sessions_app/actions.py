@@ -29,7 +29,6 @@ from dexweb.engine.errors import (
     ReasonRequired,
     SessionClosed,
     SessionNotFound,
-    TooLarge,
     WrongKind,
 )
 from sessions_app import projection
@@ -39,7 +38,7 @@ from sessions_app.models import Agent, Session
 from sessions_app.reconcile import LOST, close, reconcile, why_it_will_end
 from sessions_app.session_settings import patch_errors, patched, plain
 from sessions_app.step_times import limits_for
-from sessions_app.text import keepable, title_of
+from sessions_app.text import check_size, keepable, title_of
 
 OPERATE = "sessions_app.operate_session"
 RAISE_SPEND = "sessions_app.raise_spend"
@@ -178,11 +177,9 @@ def _checked_patch(agent: Agent, changes: dict[str, Any], patch: dict[str, Any])
     errors = patch_errors(agent, changes, patch)
     if errors:
         raise InvalidSettings(errors=errors)
-    text, limit = json.dumps(patch, ensure_ascii=False), installed().message_bytes
-    after = json.dumps(patched(changes, patch), ensure_ascii=False)
-    size = max(len(text.encode()), len(after.encode()))
-    if size > limit:
-        raise TooLarge(size=size, limit=limit)
+    text = json.dumps(patch, ensure_ascii=False)
+    for kept in (text, json.dumps(patched(changes, patch), ensure_ascii=False)):
+        check_size(kept, installed().message_bytes)
     return text
 
 
@@ -204,12 +201,10 @@ def answer_question(
         return state.RpcAnswer(interrupt_id, interrupt.decided_at.isoformat(), interrupt.state)
     check_pending(interrupt)
     given = [[keepable(text).strip() for text in answer] for answer in answers]
-    size = sum(len(text.encode("utf-8", "replace")) for answer in given for text in answer)
-    if size > installed().message_bytes:
-        raise TooLarge(size=size, limit=installed().message_bytes)
+    check_size("".join(text for answer in given for text in answer), installed().message_bytes)
     rpc = state.AnswerQuestion(request_id, interrupt_id, revision, given, actor_of(user))
     answer: state.RpcAnswer = _asked(interrupt.session, SessionEngine().answer_question, rpc)
-    audit.record(
+    audit.record_once(
         user,
         "question.answered",
         f"interrupt:{interrupt_id}",
@@ -371,17 +366,13 @@ def check_message(text: str, limits: state.Limits) -> None:
     """Refuse before asking the engine what it would refuse anyway."""
     if not text.strip():
         raise BlankMessage()
-    size = len(text.encode("utf-8", "replace"))
-    if size > limits.message_bytes:
-        raise TooLarge(size=size, limit=limits.message_bytes)
+    check_size(text, limits.message_bytes)
 
 
 def checked_reason(reason: str) -> str:
     """``reason`` as it is kept: it goes into several events, each of which has a bound."""
     reason = keepable(reason)
-    size = len(reason.encode("utf-8", "replace"))
-    if size > REASON_BYTES:
-        raise TooLarge(size=size, limit=REASON_BYTES)
+    check_size(reason, REASON_BYTES)
     return reason
 
 

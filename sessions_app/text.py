@@ -2,6 +2,8 @@
 
 import re
 
+from dexweb.engine.errors import TooLarge
+
 TITLE_LENGTH = 80
 _UNKEEPABLE = re.compile("[\x00\ud800-\udfff]")
 
@@ -13,6 +15,13 @@ def keepable(text: str) -> str:
     other character stays as it came.
     """
     return _UNKEEPABLE.sub("\ufffd", text)
+
+
+def check_size(text: str, limit: int) -> None:
+    """Refuse what takes more than ``limit`` bytes. Raises `TooLarge`."""
+    size = len(text.encode("utf-8", "replace"))
+    if size > limit:
+        raise TooLarge(size=size, limit=limit)
 
 
 def title_of(message: str) -> str:

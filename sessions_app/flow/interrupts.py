@@ -296,12 +296,7 @@ class Interrupts:
         """The interrupt that ``rpc`` may resolve, or the refusal that fits."""
         interrupt = self._pending_of("approval", rpc.interrupt_id)
         if (rpc.revision, rpc.args_hash) != (interrupt.revision, interrupt.args_hash):
-            raise rules.refuse(
-                "stale_interrupt",
-                interrupt_id=interrupt.interrupt_id,
-                revision=interrupt.revision,
-                args_hash=interrupt.args_hash,
-            )
+            raise _stale(interrupt)
         self.check_hold(interrupt, rpc.actor)
         vote = None if rpc.edited_args else interrupt.vote_of(rpc)
         if vote is not None:
@@ -317,12 +312,7 @@ class Interrupts:
         """The question that ``rpc`` may answer, or the refusal that fits."""
         interrupt = self._pending_of("question", rpc.interrupt_id)
         if rpc.revision != interrupt.revision:
-            raise rules.refuse(
-                "stale_interrupt",
-                interrupt_id=interrupt.interrupt_id,
-                revision=interrupt.revision,
-                args_hash=interrupt.args_hash,
-            )
+            raise _stale(interrupt)
         self.check_hold(interrupt, rpc.actor)
         found = questions.faults(interrupt.call.questions, rpc.answers)
         if found:
@@ -401,6 +391,15 @@ class Interrupts:
         closed = [key for key, interrupt in self._all.items() if interrupt.state != "pending"]
         for key in closed[: max(0, len(self._all) - self.KEPT)]:
             del self._all[key]
+
+
+def _stale(interrupt: Interrupt) -> Exception:
+    return rules.refuse(
+        "stale_interrupt",
+        interrupt_id=interrupt.interrupt_id,
+        revision=interrupt.revision,
+        args_hash=interrupt.args_hash,
+    )
 
 
 def _reminders(policy: ApprovalPolicy, deadline: datetime) -> list[datetime]:

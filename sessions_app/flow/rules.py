@@ -302,6 +302,13 @@ def refuse(code: str, **details: object) -> ApplicationError:
     return ApplicationError(code, details, type=code, non_retryable=True)
 
 
+def check_size(text: str, limit: int) -> None:
+    """Refuse a text of more than ``limit`` bytes."""
+    size = len(text.encode())
+    if size > limit:
+        raise refuse("too_large", size=size, limit=limit)
+
+
 def queue_has_room(queue: list[UserMessage], text: str, limit: int) -> bool:
     """Whether the state stays small enough to be handed to the next run; one message always fits."""
     waiting = sum(_size(message.text) for message in queue)

@@ -130,7 +130,7 @@ def complete(given: CompactInput, begun: Begun, reply: ModelReply) -> CompactRes
         if not session.open:
             return CompactResult(error=ENDED)
         step = reports.step_of(session, given.step)
-        _count(session, step, reply, cost)
+        reports.counted(session, step, reply, cost)
         if not text:
             step.save()
             return CompactResult(error=f"The model wrote no summary. {GOES_ON}", retryable=True)
@@ -151,15 +151,6 @@ def complete(given: CompactInput, begun: Begun, reply: ModelReply) -> CompactRes
         if made:
             _tell(session, step, summary)
     return CompactResult()
-
-
-def _count(session: Session, step: Step, reply: ModelReply, cost: Decimal | None) -> None:
-    step.input_tokens, step.output_tokens = reply.input_tokens, reply.output_tokens
-    step.cost = cost
-    session.input_tokens += reply.input_tokens
-    session.output_tokens += reply.output_tokens
-    session.spend += cost or Decimal(0)
-    session.spend_unknown |= cost is None
 
 
 def _tell(session: Session, step: Step, summary: ContextSummary) -> None:

@@ -1,11 +1,13 @@
 """What Steps report of themselves: rows and events in one transaction, through the projection."""
 
 from collections.abc import Iterable
+from decimal import Decimal
 from typing import Any
 
 from django.utils import timezone
 
 from sessions_app.flow.state import StepContext
+from sessions_app.llm.stream import ModelReply
 from sessions_app.models import AgentEvent, Session, Step
 from sessions_app.projection import emit_step
 from sessions_app.stream.append import append
@@ -36,6 +38,16 @@ def started(session: Session, step: Step, attempt: int) -> None:
     step.save()
     session.updated_at = now
     emit_step(session, step, now)
+
+
+def counted(session: Session, step: Step, reply: ModelReply, cost: Decimal | None) -> None:
+    """What a model call read, wrote and cost; None where its price is not known."""
+    step.input_tokens, step.output_tokens = reply.input_tokens, reply.output_tokens
+    step.cost = cost
+    session.input_tokens += reply.input_tokens
+    session.output_tokens += reply.output_tokens
+    session.spend += cost or Decimal(0)
+    session.spend_unknown |= cost is None
 
 
 def ended(session: Session, step: Step, status: str, outcome: str = "", detail: str = "") -> None:

@@ -232,15 +232,10 @@ def complete(
         ]
         step.text, step.reasoning = keepable(reply.text), keepable(reply.reasoning)
         step.response = reply.response_json
-        step.input_tokens, step.output_tokens = reply.input_tokens, reply.output_tokens
-        step.cost = cost
+        reports.counted(session, step, reply, cost)
         session.context_tokens = reply.input_tokens + reply.output_tokens
         session.context_window = window_of(step.model, begun.turn.settings["settings"])
-        session.input_tokens += reply.input_tokens
-        session.output_tokens += reply.output_tokens
-        session.spend += step.cost or Decimal(0)
-        session.spend_unknown |= step.cost is None
-        _tell_completed(session, given.step, reply, step.cost)
+        _tell_completed(session, given.step, reply, cost)
         reports.ended(session, step, Step.Status.COMPLETED, "completed", _decided(reply))
     return RunModelResult(calls=plans, said_text=bool(reply.text))
 

@@ -4,7 +4,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import Any
-from uuid import UUID, uuid4
 
 from django.contrib.auth.decorators import permission_required
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBadRequest
@@ -20,7 +19,7 @@ from approvals_app.panel import panel_context
 from approvals_app.questions import question_context
 from approvals_app.receipt import Receipt, receipts_of_call
 from dexweb.engine.errors import DexwebError
-from dexweb.pages import render_refusal
+from dexweb.pages import render_refusal, request_id_of
 from sessions_app import actions
 from sessions_app.detail import events as event_pages
 from sessions_app.detail import steps as step_panels
@@ -213,7 +212,7 @@ def act_on(
 
     ``told`` is what the answer says besides when it was done.
     """
-    key = _request_id(request)
+    key = request_id_of(request)
     try:
         act(key)
     except DexwebError as refusal:
@@ -225,14 +224,6 @@ def act_on(
     answer = render(request, template, _base(request, session) | {"done": form, **(told or {})})
     trigger_client_event(answer, TAKEN, {"form": form})
     return trigger_client_event(answer, "draft:taken", {"value": f"{form}:{session.id}"})
-
-
-def _request_id(request: HttpRequest) -> str:
-    """The form's own, so that sending it twice asks once; what is none of ours counts as absent."""
-    try:
-        return str(UUID(request.POST.get("request_id", "")))
-    except ValueError:
-        return str(uuid4())
 
 
 def _refused(

@@ -11,13 +11,10 @@ from typing import Any
 
 from temporalio.api.enums.v1 import EventType
 from temporalio.client import WorkflowHistory
-from temporalio.contrib.pydantic import pydantic_data_converter
-from temporalio.worker import Replayer
 
 from dexweb.engine.client import SessionEngine
-from dexweb.engine.worker import BUILD_ID, SANDBOX
-from sessions_app.flow.session import SessionFlow
 from sessions_app.models import Session
+from tests.replays import replayer
 
 
 @dataclass
@@ -63,15 +60,7 @@ async def story_of(session: Session) -> Story:
     for run_id in [run async for run in _runs(session)]:
         history = await client.get_workflow_handle(session.pk, run_id=run_id).fetch_history()
         _read(story, history)
-        replayer = Replayer(
-            workflows=[SessionFlow],
-            data_converter=pydantic_data_converter,
-            workflow_runner=SANDBOX,
-            build_id=BUILD_ID,
-            # A busy machine is no deadlock.
-            debug_mode=True,
-        )
-        result = await replayer.replay_workflow(history, raise_on_replay_failure=False)
+        result = await replayer().replay_workflow(history, raise_on_replay_failure=False)
         if result.replay_failure:
             kept = Path(tempfile.gettempdir()) / f"dexweb-chaos-{run_id}.json"
             kept.write_text(history.to_json())

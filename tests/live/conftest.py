@@ -20,19 +20,16 @@ from asgiref.sync import async_to_sync
 from django.conf import settings
 from django.contrib.auth.models import Group, Permission, User
 from django.db import connection
-from temporalio.worker import Replayer
 
 from approvals_app.decisions import decide
 from approvals_app.models import Decision, Interrupt, PermissionKey
 from dexweb.engine.client import SessionEngine
-from dexweb.engine.codec import data_converter
 from dexweb.engine.embedded import dies_with_parent
 from dexweb.engine.errors import DexwebError
-from dexweb.engine.worker import BUILD_ID, SANDBOX
 from sessions_app import actions
 from sessions_app.agents_yaml import load_agents
-from sessions_app.flow.session import SessionFlow
 from sessions_app.models import Session, ToolCall
+from tests.replays import replayer
 
 PATIENCE = 45.0
 HEARTBEAT = 2.0
@@ -300,18 +297,10 @@ async def replay(runs: list[tuple[str, str]]) -> None:
 
     With DEXWEB_TEST_SAVE_HISTORIES=1 its last history is saved for the code to come.
     """
-    client = await SessionEngine().client()
-    replayer = Replayer(
-        workflows=[SessionFlow],
-        data_converter=data_converter(),
-        workflow_runner=SANDBOX,
-        build_id=BUILD_ID,
-        # A busy machine is no deadlock.
-        debug_mode=True,
-    )
+    client, replays = await SessionEngine().client(), replayer()
     for session_id, run_id in runs:
         history = await client.get_workflow_handle(session_id, run_id=run_id).fetch_history()
-        await replayer.replay_workflow(history)
+        await replays.replay_workflow(history)
         if os.environ.get("DEXWEB_TEST_SAVE_HISTORIES"):
             name = os.environ["PYTEST_CURRENT_TEST"].split("::")[-1].split(" ")[0]
             Path("tests/histories/unreleased", f"{name}.json").write_text(history.to_json())

@@ -10,13 +10,13 @@ from typing import Any
 from temporalio import activity
 from temporalio.client import Client
 from temporalio.exceptions import ApplicationError
-from temporalio.worker import Replayer, Worker
+from temporalio.worker import Worker
 
-from dexweb.engine.codec import data_converter
 from dexweb.engine.worker import BUILD_ID, SANDBOX
 from sessions_app.flow import state, terms
 from sessions_app.flow.queues import flow_queue, model_queue, tool_queue
 from sessions_app.flow.session import SessionFlow
+from tests.replays import replayer
 
 ANN = terms.Actor(1, "ann")
 POLICY = terms.ApprovalPolicy("refunds.approve", "high", 600.0, "reject")
@@ -89,13 +89,5 @@ async def working(client: Client, pool: str, steps: Steps) -> AsyncIterator[None
 
 
 async def assert_replays(client: Client, session_id: str) -> None:
-    replayer = Replayer(
-        workflows=[SessionFlow],
-        data_converter=data_converter(),
-        workflow_runner=SANDBOX,
-        build_id=BUILD_ID,
-        # A busy machine is no deadlock.
-        debug_mode=True,
-    )
     history = await client.get_workflow_handle(session_id).fetch_history()
-    await replayer.replay_workflow(history)
+    await replayer().replay_workflow(history)

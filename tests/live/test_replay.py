@@ -5,11 +5,8 @@ from pathlib import Path
 
 import pytest
 from temporalio.client import WorkflowHistory
-from temporalio.worker import Replayer
 
-from dexweb.engine.codec import data_converter
-from dexweb.engine.worker import BUILD_ID, SANDBOX
-from sessions_app.flow.session import SessionFlow
+from tests.replays import replayer
 
 FOLDER = Path(__file__).parent.parent / "histories"
 # A folder for each release, and `unreleased` for the code since the last one.
@@ -24,15 +21,7 @@ def test_every_folder_of_a_release_has_histories_and_none_lies_beside_them() -> 
 @pytest.mark.parametrize("path", HISTORIES, ids=lambda path: f"{path.parent.name}/{path.stem}")
 async def test_a_saved_history_replays(path: Path) -> None:
     history = WorkflowHistory.from_json("saved", path.read_text())
-    replayer = Replayer(
-        workflows=[SessionFlow],
-        data_converter=data_converter(),
-        workflow_runner=SANDBOX,
-        build_id=BUILD_ID,
-        # A busy machine is no deadlock.
-        debug_mode=True,
-    )
-    await replayer.replay_workflow(history)
+    await replayer().replay_workflow(history)
 
 
 def test_the_flow_keeps_no_set_since_its_order_would_be_another_one_in_a_replay() -> None:

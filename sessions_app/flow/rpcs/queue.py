@@ -114,8 +114,6 @@ class QueueRpcs(SessionState):
     def _check_text(self, text: str, waiting: list[UserMessage]) -> None:
         if not text.strip():
             raise rules.refuse("blank_message")
-        size, limit = len(text.encode()), self._given.limits.message_bytes
-        if size > limit:
-            raise rules.refuse("too_large", size=size, limit=limit)
+        rules.check_size(text, self._given.limits.message_bytes)
         if not rules.queue_has_room(waiting, text, self._given.limits.queue_bytes):
             raise rules.refuse("queue_full", waiting=len(waiting))

@@ -27,9 +27,7 @@ class SettingsRpcs(SessionState):
         self._check_taking_messages()
         if rpc.revision != self._settings_revision:
             raise rules.refuse("stale_settings", revision=self._settings_revision)
-        size, limit = len(rpc.patch.encode()), self._given.limits.message_bytes
-        if size > limit:
-            raise rules.refuse("too_large", size=size, limit=limit)
+        rules.check_size(rpc.patch, self._given.limits.message_bytes)
 
     async def _update_settings(self, rpc: UpdateSettings) -> tuple[str, str]:
         self._change_settings(rpc.patch, rpc.actor)
