@@ -12,6 +12,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -73,3 +74,26 @@ def postgres_url() -> Iterator[str]:
 def pytest_xdist_setupnodes() -> None:
     """Each process of a parallel run sets up a place of its own, before it reads the settings."""
     os.environ.pop("DJANGO_SETTINGS_MODULE", None)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Browser tests begin first, since they are long; the storm, which takes the machine, is last."""
+    order = {"tests/e2e": 0, "tests/chaos": 2}
+    items.sort(key=lambda item: order.get(_file(item.nodeid).rpartition("/")[0], 1))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """A file is one process's, and all browser tests are one's: else each file would start a site."""
+    from xdist.scheduler import LoadScopeScheduling
+
+    class ByFile(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            file = _file(nodeid)
+            return "tests/e2e" if file.startswith("tests/e2e/") else file
+
+    return ByFile(config, log)
+
+
+def _file(nodeid: str) -> str:
+    return nodeid.partition("::")[0]
