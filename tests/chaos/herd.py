@@ -1,53 +1,30 @@
 """The processes of one Dexweb: they die by SIGKILL at any moment, and are started again at once."""
 
-import ctypes
 import http.client
 import math
-import multiprocessing
-import os
 import random
 import signal
-import sys
 import threading
 import time
 from collections import Counter
-from multiprocessing import forkserver
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 
-from django.core.management import call_command
-
 from dexweb.engine import embedded
+from tests import forks
 
 HOST = "127.0.0.1"
 WORKERS = 4
 READY_LIMIT = 300.0
 SETTLED = 30.0
-PR_SET_PDEATHSIG = 1
-
-fork = multiprocessing.get_context("forkserver")
-fork.set_forkserver_preload(["tests.chaos.preload"])
-
-
-def run_worker(log: Path) -> None:
-    _settle_in(log)
-    call_command("worker")
 
 
 def run_web(log: Path, port: int) -> None:
-    _settle_in(log)
+    forks.settle_in(log)
     # It chooses the process's event loop when it is imported, so only here.
     from daphne.cli import CommandLineInterface
 
     CommandLineInterface().run(["-v", "0", "-b", HOST, "-p", str(port), "dexweb.asgi:application"])
-
-
-def _settle_in(log: Path) -> None:
-    os.setsid()
-    if sys.platform.startswith("linux"):
-        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, int(signal.SIGKILL))
-    output = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
-    os.dup2(output, 1)
-    os.dup2(output, 2)
 
 
 class Herd:
@@ -60,7 +37,7 @@ class Herd:
         self.died: list[str] = []
         self._logs = var / "logs"
         self._logs.mkdir(exist_ok=True)
-        self._processes: dict[str, multiprocessing.process.BaseProcess] = {}
+        self._processes: dict[str, BaseProcess] = {}
         self._engine: embedded.EmbeddedEngine | None = None
         self._engine_up = 0.0
         self._engine_port = embedded.free_port()
@@ -69,7 +46,7 @@ class Herd:
 
     def prepare(self) -> None:
         """Begin what takes long and needs no database."""
-        forkserver.ensure_running()
+        forks.begin()
         self._keeper.start()
 
     def start(self) -> None:
@@ -92,12 +69,12 @@ class Herd:
         if time.monotonic() - self._engine_up > SETTLED or name == "web":
             self.died.append(f"{name} ended by itself with {code}; see its log")
 
-    def _fork(self, name: str) -> multiprocessing.process.BaseProcess:
+    def _fork(self, name: str) -> BaseProcess:
         log = self._logs / f"{name}.log"
         if name == "web":
-            process = fork.Process(target=run_web, args=(log, self.port), daemon=True)
+            process = forks.fork.Process(target=run_web, args=(log, self.port), daemon=True)
         else:
-            process = fork.Process(target=run_worker, args=(log,), daemon=True)
+            process = forks.fork.Process(target=forks.run_worker, args=(log,), daemon=True)
         process.start()
         return process
 

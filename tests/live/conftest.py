@@ -12,6 +12,7 @@ from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 from urllib.parse import urlsplit, urlunsplit
 
 import pytest
@@ -25,10 +26,11 @@ from approvals_app.decisions import decide
 from approvals_app.models import Decision, Interrupt, PermissionKey
 from dexweb.engine.client import SessionEngine
 from dexweb.engine.embedded import dies_with_parent
-from dexweb.engine.errors import DexwebError
+from dexweb.engine.errors import DexwebError, NoWorker
 from sessions_app import actions
 from sessions_app.agents_yaml import load_agents
 from sessions_app.models import Session, ToolCall
+from tests import forks
 from tests.replays import replayer
 
 PATIENCE = 45.0
@@ -49,30 +51,44 @@ def until(reached: Callable[[], Any], what: str = "", patience: float = PATIENCE
 class WorkerProcess:
     """A worker of its own, on the tests' database and engine; ``code`` is a folder with a manage.py."""
 
-    def __init__(
-        self, pool: str = "default", *options: str, code: Path = Path(settings.BASE_DIR)
-    ) -> None:
+    # What the settings of the first one were read from: the others are forked with the same.
+    begun_with: dict[str, str] | None = None
+
+    def __init__(self, pool: str = "default", *options: str, code: Path | None = None) -> None:
         self.log = Path(settings.DEXWEB_VAR) / f"worker-{uuid.uuid4().hex[:6]}.log"
+        self.process = self._start(code, "--pool", pool, *options)
+        until(lambda: b"is ready" in self.log.read_bytes() or self.process.poll() is not None)
+        assert self.process.poll() is None, self.log.read_text()
+
+    def _start(
+        self, code: Path | None, *options: str
+    ) -> forks.ForkedWorker | subprocess.Popen[bytes]:
+        """Forked, unless it needs other code or other settings than those before it."""
+        self.log.touch()
         environment = {
-            **os.environ,
+            **{name: value for name, value in os.environ.items() if name.startswith("DEXWEB_")},
             "DEXWEB_VAR": str(settings.DEXWEB_VAR),
             "DATABASE_URL": database_url(),
             "DEXWEB_TEMPORAL_ADDRESS": settings.DEXWEB_TEMPORAL_ADDRESS,
             # Any worker sends what is to be sent, so all of them may reach the tests' receivers.
             "DEXWEB_WEBHOOK_ALLOW_PRIVATE": "true",
         }
+        if WorkerProcess.begun_with is None:
+            with patch.dict(os.environ, environment):
+                forks.begin()
+            WorkerProcess.begun_with = environment
+        if code is None and environment == WorkerProcess.begun_with:
+            return forks.ForkedWorker(self.log, *options)
         with self.log.open("wb") as output:
-            self.process = subprocess.Popen(
-                [sys.executable, "manage.py", "worker", "--pool", pool, *options],
-                cwd=code,
-                env=environment,
+            return subprocess.Popen(
+                [sys.executable, "manage.py", "worker", *options],
+                cwd=code or settings.BASE_DIR,
+                env={**os.environ, **environment},
                 stdout=output,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
                 preexec_fn=dies_with_parent(),
             )
-        until(lambda: b"is ready" in self.log.read_bytes() or self.process.poll() is not None)
-        assert self.process.poll() is None, self.log.read_text()
 
     def kill(self) -> None:
         """As a crash would: no farewell, nothing flushed."""
@@ -125,7 +141,7 @@ class Live:
     workers: list[WorkerProcess] = field(default_factory=list)
 
     def worker(
-        self, pool: str = "default", *options: str, code: Path = Path(settings.BASE_DIR)
+        self, pool: str = "default", *options: str, code: Path | None = None
     ) -> WorkerProcess:
         worker = WorkerProcess(pool, *options, code=code)
         self.workers.append(worker)
@@ -285,6 +301,20 @@ class Live:
         for worker in self.workers:
             if worker.process.poll() is None:
                 worker.kill()
+
+
+def insist(act: Callable[[str], Any]) -> None:
+    """Do as one is told where no worker answers yet: ask again, with the same request id."""
+    request_id = str(uuid.uuid4())
+
+    def done() -> bool:
+        try:
+            act(request_id)
+        except NoWorker:
+            return False
+        return True
+
+    until(done, "a worker that answers")
 
 
 def runs_of(session: Session) -> list[str]:

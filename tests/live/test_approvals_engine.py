@@ -15,6 +15,7 @@ from django.db import connections
 from approvals_app.models import AuditEntry, Decision, Interrupt
 from dexweb.engine import embedded
 from dexweb.engine.errors import DexwebError, InterruptAlreadyDecided
+from sessions_app.flow.rules import DID_NOT_RUN
 from sessions_app.models import Session
 from tests.live.conftest import Live, until
 
@@ -56,12 +57,14 @@ def test_an_engine_that_is_killed_right_after_it_took_a_decision_has_it_when_it_
 
     [answer] = answers
     assert isinstance(answer, Decision) or getattr(answer, "delivery", "") == "delivery_pending"
+    begun = 0
     for interrupt in (taken, sent):
         told_once(live, interrupt)
         with pytest.raises(InterruptAlreadyDecided) as late:
             live.decide(bob, interrupt, "reject")
         assert (late.value.state, late.value.by) == ("approved", "ann")
-    assert len(live.ledger("refunds")) == 2
+        begun += interrupt.session.calls.get().started_at is not None
+    assert len(live.ledger("refunds")) == begun
 
 
 def pressed(
@@ -91,4 +94,6 @@ def told_once(live: Live, interrupt: Interrupt) -> None:
     )
     assert [entry.actor_name for entry in entries] == ["ann"]
     assert interrupt.session.events.filter(type="approval.decided").count() == 1
-    assert interrupt.session.calls.get().started_at is not None
+    call = interrupt.session.calls.get()
+    # What the engine was just handing to a worker when it died never ran, and its model is told so.
+    assert call.started_at or DID_NOT_RUN in call.words

@@ -3,11 +3,13 @@
 What becomes of a call that was running: test_outcomes.
 """
 
+import uuid
 from contextlib import suppress
 
 import pytest
 
 from dexweb.engine.errors import NoWorker
+from sessions_app import actions
 from tests.live.conftest import Live, until
 
 REFUND = {"order_id": "A-1042", "amount": 20, "currency": "EUR", "reason": "late"}
@@ -38,7 +40,9 @@ def test_a_decision_still_works_after_the_worker_was_killed_while_waiting(live: 
     assert len(live.ledger("refunds")) == 1
 
 
-def test_a_decision_made_while_no_worker_runs_is_kept_and_delivered_later(live: Live) -> None:
+def test_a_decision_made_while_no_worker_runs_is_kept_and_delivered_later(
+    live: Live, settings: object
+) -> None:
     worker = live.worker()
     boss = live.person("boss", "refunds.approve")
     live.agent(refund_script())
@@ -46,6 +50,7 @@ def test_a_decision_made_while_no_worker_runs_is_kept_and_delivered_later(live: 
     interrupt = live.ask(session)
     worker.kill()
 
+    settings.DEXWEB_ENGINE_TIMEOUT = 1.0  # type: ignore[attr-defined]
     with pytest.raises(NoWorker) as refusal:
         live.decide(boss, interrupt)
     assert refusal.value.delivery == "delivery_pending"
@@ -56,3 +61,24 @@ def test_a_decision_made_while_no_worker_runs_is_kept_and_delivered_later(live: 
     until(lambda: (decision.refresh_from_db(), decision.state == "delivered")[1])
     assert len(live.ledger("refunds")) == 1
     assert session.events.filter(type="approval.decided").count() == 1
+
+
+def test_what_is_said_while_no_worker_runs_is_called_uncertain_and_is_said_once_if_repeated(
+    live: Live, settings: object
+) -> None:
+    worker = live.worker()
+    ann = live.person("ann")
+    live.agent([{"text": "Yes.", "repeat": True}])
+    session = live.idle(live.start(ann))
+    worker.kill()
+
+    settings.DEXWEB_ENGINE_TIMEOUT = 1.0  # type: ignore[attr-defined]
+    request_id = str(uuid.uuid4())
+    with pytest.raises(NoWorker, match="not certain whether this was done"):
+        actions.send_message(ann, session.pk, "Still there?", request_id)
+
+    live.worker()
+    # What was sent has been kept by the engine for whoever comes, and is not said again.
+    live.idle(session, turn=2)
+    actions.send_message(ann, session.pk, "Still there?", request_id)
+    assert session.messages.filter(text="Still there?").count() == 1

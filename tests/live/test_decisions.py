@@ -219,6 +219,7 @@ def test_with_the_engine_away_the_decision_is_kept(desk: Live, settings: object)
     interrupt = desk.ask(desk.start(boss))
     address = settings.DEXWEB_TEMPORAL_ADDRESS  # type: ignore[attr-defined]
     settings.DEXWEB_TEMPORAL_ADDRESS = "127.0.0.1:9"  # type: ignore[attr-defined]
+    settings.DEXWEB_ENGINE_TIMEOUT = 1.0  # type: ignore[attr-defined]
     with pytest.raises(EngineUnavailable) as refusal:
         desk.decide(boss, interrupt)
     settings.DEXWEB_TEMPORAL_ADDRESS = address  # type: ignore[attr-defined]

@@ -30,7 +30,7 @@ async def session_on(steps: Steps) -> AsyncIterator[tuple[SessionEngine, str]]:
                 pool,
                 ANN,
                 first,
-                limits=Limits(backoff=30.0, heartbeat=1.0),
+                limits=Limits(backoff=30.0, heartbeat=3.0),
             )
         )
         try:

@@ -25,7 +25,7 @@ from dexweb.engine.errors import (
 )
 from sessions_app import actions
 from sessions_app.models import Agent, Session, Step
-from tests.live.conftest import Live, assert_stream_is_whole, until
+from tests.live.conftest import Live, assert_stream_is_whole, insist, until
 
 COLOUR = {"question": "Which colour?", "choices": ["red", "blue"]}
 WHY = {"question": "Why?"}
@@ -45,9 +45,11 @@ def key() -> str:
     return str(uuid.uuid4())
 
 
-def answer(user: User, asked: Interrupt, *answers: list[str], revision: int = 1) -> None:
+def answer(
+    user: User, asked: Interrupt, *answers: list[str], revision: int = 1, request_id: str = ""
+) -> None:
     actions.answer_question(
-        user, asked.pk, revision=revision, answers=list(answers), request_id=key()
+        user, asked.pk, revision=revision, answers=list(answers), request_id=request_id or key()
     )
 
 
@@ -231,8 +233,8 @@ def test_a_question_and_a_timer_outlive_the_worker_that_asked(live: Live) -> Non
     step = timer(live, session)
     worker.kill()
     live.worker()
-    answer(ann, asked, ["red"])
-    actions.skip_wait(ann, session.pk, step.step_id, key())
+    insist(lambda key: answer(ann, asked, ["red"], request_id=key))
+    insist(lambda key: actions.skip_wait(ann, session.pk, step.step_id, key))
     live.idle(session)
     assert outcome(session, "ask_user")[0] == "completed"
 

@@ -179,6 +179,7 @@ def test_several_sweepers_deliver_a_kept_decision_once(live: Live, settings: obj
     interrupt = live.ask(session)
     address = settings.DEXWEB_TEMPORAL_ADDRESS  # type: ignore[attr-defined]
     settings.DEXWEB_TEMPORAL_ADDRESS = "127.0.0.1:9"  # type: ignore[attr-defined]
+    settings.DEXWEB_ENGINE_TIMEOUT = 1.0  # type: ignore[attr-defined]
     with pytest.raises(EngineUnavailable):
         live.decide(boss, interrupt)
     settings.DEXWEB_TEMPORAL_ADDRESS = address  # type: ignore[attr-defined]

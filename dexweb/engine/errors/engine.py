@@ -6,6 +6,11 @@ from dataclasses import dataclass
 
 from dexweb.engine.errors.base import DexwebError
 
+#: A request that got no answer may have arrived: an engine keeps it for a worker that comes later.
+UNCERTAIN = (
+    "It is not certain whether this was done. Look at how it stands, and try again in a moment."
+)
+
 
 @dataclass
 class KeyReused(DexwebError):
@@ -20,7 +25,7 @@ class KeyReused(DexwebError):
 
 @dataclass
 class EngineUnavailable(DexwebError):
-    """The engine cannot be reached: nothing was changed unless `delivery` says that it is kept."""
+    """The engine gave no answer: unknown, ask again with the same id; `delivery` says what is kept."""
 
     delivery: str = ""
     code = "engine_unavailable"
@@ -60,10 +65,7 @@ class DatabaseBusy(DexwebError):
 
     @property
     def message(self) -> str:
-        return (
-            "The database did not answer in time, so it is not certain whether this was done. "
-            "Look at how it stands, and try again in a moment."
-        )
+        return f"The database did not answer in time. {UNCERTAIN}"
 
 
 @dataclass
@@ -86,4 +88,4 @@ class EngineStateUnreadable(EngineUnavailable):
 def _away(delivery: str, what: str) -> str:
     if delivery == "delivery_pending":
         return f"{what} Your decision is kept and will be delivered as soon as it is back."
-    return f"{what} Nothing was changed; try again in a moment."
+    return f"{what} {UNCERTAIN}"

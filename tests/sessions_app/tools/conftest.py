@@ -1,6 +1,6 @@
 import sqlite3
-from collections.abc import AsyncIterator
-from contextlib import closing
+from collections.abc import AsyncIterator, Callable
+from contextlib import closing, suppress
 
 import psutil
 import pytest
@@ -34,10 +34,26 @@ class DemoShop:
                 return []
 
 
-def children() -> list[int]:
-    """The processes this one started that still run."""
-    mine = psutil.Process().children(recursive=True)
-    return [child.pid for child in mine if child.status() != psutil.STATUS_ZOMBIE]
+@pytest.fixture
+def started() -> Callable[[], set[int]]:
+    """The processes that run because of the test: this one's children, and theirs.
+
+    Those that were there before it may come and go, and start others, as a database server does.
+    """
+    before = set(psutil.Process().children())
+
+    def of_the_test() -> set[int]:
+        found = set()
+        for child in set(psutil.Process().children()) - before:
+            with suppress(psutil.NoSuchProcess):
+                found |= {one.pid for one in (child, *child.children(True)) if runs(one)}
+        return found
+
+    return of_the_test
+
+
+def runs(process: psutil.Process) -> bool:
+    return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
 
 
 @pytest.fixture

@@ -17,7 +17,6 @@ from sessions_app.tools.mcp import (
     call_tool,
     list_tools,
 )
-from tests.sessions_app.tools.conftest import children
 
 SECRET = "shop-key-abcdef-987654"
 REFUND = {"order_id": "A-1042", "amount": 10, "currency": "EUR", "reason": "late"}
@@ -28,12 +27,6 @@ async def eventually(condition, within: float = 20.0) -> None:
     while not condition():
         assert time.monotonic() < end, "it never came"
         await asyncio.sleep(0.02)
-
-
-@pytest.fixture
-def before() -> list[int]:
-    """The child processes others started, which stay."""
-    return children()
 
 
 async def test_tools_come_with_full_names_schemas_and_hints(shop):
@@ -51,13 +44,13 @@ async def test_tools_come_with_full_names_schemas_and_hints(shop):
     assert tools["shop__lookup_order"].read_only_hint is True
 
 
-async def test_one_call_leaves_no_process_behind(shop, before):
+async def test_one_call_leaves_no_process_behind(shop, started):
     result = await call_tool(shop.spec(), "shop__lookup_order", {"order_id": "A-1042"}, "call-1")
     order = json.loads(result.text)
     assert (order["paid"], order["currency"], order["days_late"]) == (184.9, "EUR", 9)
     assert order["days_since_delivery"] <= 14
     assert shop.rows("SELECT call_id, order_id FROM lookups") == [("call-1", "A-1042")]
-    assert children() == before
+    assert not started()
 
 
 async def test_a_tools_own_error_is_raised_in_its_words(shop, pool):
@@ -68,16 +61,16 @@ async def test_a_tools_own_error_is_raised_in_its_words(shop, pool):
     assert shop.rows("SELECT * FROM refunds") == []
 
 
-async def test_parallel_calls_start_one_process_and_do_not_wait_for_each_other(shop, pool, before):
+async def test_parallel_calls_start_one_process_and_do_not_wait_for_each_other(shop, pool, started):
     spec = shop.spec("lookup_order=500ms")
-    started = time.monotonic()
+    began = time.monotonic()
     calls = [
         pool.call_tool(spec, "shop__lookup_order", {"order_id": "A-1042"}, f"call-{number}")
         for number in range(10)
     ]
     await asyncio.gather(*calls)
-    assert time.monotonic() - started < 4
-    assert len(children()) == len(before) + 1
+    assert time.monotonic() - began < 4
+    assert len(started()) == 1
     assert len(shop.rows("SELECT * FROM lookups")) == 10
 
 
@@ -103,11 +96,11 @@ async def test_each_execution_of_a_refund_is_a_row(shop, pool):
     assert rows == [("call-1", "10.00", "done")] * 2
 
 
-async def test_a_server_killed_in_mid_call_is_lost_and_the_next_call_works(shop, pool, before):
+async def test_a_server_killed_in_mid_call_is_lost_and_the_next_call_works(shop, pool, started):
     spec = shop.spec("issue_refund=30s")
     call = asyncio.create_task(pool.call_tool(spec, "issue_refund", REFUND, "call-1"))
     await eventually(lambda: shop.rows("SELECT * FROM refunds WHERE status = 'begun'"))
-    (server,) = set(children()) - set(before)
+    (server,) = started()
     os.kill(server, signal.SIGKILL)
     with pytest.raises(ConnectionLost):
         await asyncio.wait_for(call, 5)
@@ -115,18 +108,18 @@ async def test_a_server_killed_in_mid_call_is_lost_and_the_next_call_works(shop,
     assert shop.rows("SELECT status FROM refunds") == [("begun",)]
 
 
-async def test_a_server_that_died_while_idle_is_started_again_unnoticed(shop, pool, before):
+async def test_a_server_that_died_while_idle_is_started_again_unnoticed(shop, pool, started):
     await pool.list_tools(shop.spec())
-    (server,) = set(children()) - set(before)
+    (server,) = started()
     os.kill(server, signal.SIGKILL)
-    await eventually(lambda: server not in children())
+    await eventually(lambda: server not in started())
     await asyncio.sleep(0.05)
     await pool.call_tool(shop.spec(), "issue_refund", REFUND, "call-1")
     assert len(shop.rows("SELECT * FROM refunds")) == 1
 
 
 @pytest.mark.parametrize("pooled", [True, False])
-async def test_canceling_a_call_ends_the_servers_process(shop, pool, before, pooled):
+async def test_canceling_a_call_ends_the_servers_process(shop, pool, started, pooled):
     spec = shop.spec("issue_refund=30s")
     call = (pool.call_tool if pooled else call_tool)(spec, "issue_refund", REFUND, "call-1")
     task = asyncio.create_task(call)
@@ -134,21 +127,21 @@ async def test_canceling_a_call_ends_the_servers_process(shop, pool, before, poo
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await asyncio.wait_for(task, 5)
-    await eventually(lambda: children() == before)
+    await eventually(lambda: not started())
     assert shop.rows("SELECT status FROM refunds") == [("begun",)]
 
 
-async def test_canceling_while_the_server_starts_leaves_no_process(before):
+async def test_canceling_while_the_server_starts_leaves_no_process(started):
     spec = ConnectionSpec("slow", "stdio", ("python", "-c", "import time; time.sleep(60)"))
     task = asyncio.create_task(call_tool(spec, "anything", {}, "call-1"))
-    await eventually(lambda: children() != before)
+    await eventually(started)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    await eventually(lambda: children() == before)
+    await eventually(lambda: not started())
 
 
-async def test_canceling_one_call_lets_others_on_the_connection_finish(shop, pool, before):
+async def test_canceling_one_call_lets_others_on_the_connection_finish(shop, pool, started):
     spec = shop.spec("issue_refund=30s,lookup_order=1s")
     await pool.list_tools(spec)
     canceled = asyncio.create_task(pool.call_tool(spec, "issue_refund", REFUND, "call-1"))
@@ -160,17 +153,17 @@ async def test_canceling_one_call_lets_others_on_the_connection_finish(shop, poo
     with pytest.raises(asyncio.CancelledError):
         await canceled
     assert "A-1042" in (await other).text
-    await eventually(lambda: children() == before)
+    await eventually(lambda: not started())
 
 
-async def test_a_call_that_takes_too_long_times_out_as_lost(shop, pool, before):
+async def test_a_call_that_takes_too_long_times_out_as_lost(shop, pool, started):
     with pytest.raises(ToolTimedOut) as caught:
         await pool.call_tool(
             shop.spec("issue_refund=30s"), "issue_refund", REFUND, "call-1", timeout=0.3
         )
     assert isinstance(caught.value, ConnectionLost)
     assert "0.3 seconds" in caught.value.message
-    await eventually(lambda: children() == before)
+    await eventually(lambda: not started())
 
 
 @pytest.mark.parametrize(
@@ -196,11 +189,11 @@ async def test_the_secret_of_a_server_is_in_no_error_and_no_repr(pool):
     assert SECRET not in repr(caught.value) + repr(spec)
 
 
-async def test_idle_connections_are_closed(shop, before):
+async def test_idle_connections_are_closed(shop, started):
     pool = ToolPool(idle_seconds=0.2)
     await pool.list_tools(shop.spec())
-    assert children() != before
-    await eventually(lambda: children() == before)
+    assert started()
+    await eventually(lambda: not started())
     await pool.aclose()
 
 

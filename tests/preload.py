@@ -1,7 +1,7 @@
-"""What every process of the storm has imported already: the fork server reads this once.
+"""What a forked process has imported already: the fork server reads this once.
 
-A worker takes seconds to import what it needs and is killed every second, so each is forked from a
-process that has it all and has begun nothing: no thread, no loop, no connection.
+A worker takes seconds to import what it needs, and tests kill many, so each is forked from a process
+that has it all and has begun nothing: no thread, no loop, no connection.
 """
 
 import os
