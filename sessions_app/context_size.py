@@ -6,7 +6,7 @@ from typing import Any
 
 from django.db.models.functions import Length
 
-from sessions_app.models import ContextSummary, Session, Turn
+from sessions_app.models import Session, Turn
 
 #: On the safe side for English and for JSON; a provider's own count is taken where there is one.
 CHARACTERS_PER_TOKEN = 3
@@ -18,7 +18,7 @@ def tokens_in(characters: int) -> int:
 
 def context_tokens(session: Session, turn: Turn) -> int:
     """The context of the newest call and its answer, and what came since."""
-    summary: ContextSummary | None = session.summaries.last()
+    summary = session.newest_summary
     answered = session.steps.filter(type="RunModel", input_tokens__isnull=False)
     if summary is not None:
         # Those before it had read what it stands for.

@@ -14,7 +14,7 @@ from sessions_app.stream.append import append
 
 def _queued(session: Session, body: fact.MessageQueued, at: datetime) -> None:
     message = body.message
-    Message.objects.create(
+    session.known_messages[message.message_id] = Message.objects.create(
         session=session,
         message_id=message.message_id,
         text=message.text,
@@ -55,7 +55,8 @@ def _taken_in(session: Session, body: fact.MessageTakenIn, at: datetime) -> None
 
 def consumed(session: Session, message_id: str, turn: int, before_step: str, at: datetime) -> None:
     """A turn reads the message: from its beginning, or from ``before_step`` on if it was steered in."""
-    message = session.messages.get(message_id=message_id)
+    message = session.known_messages.get(message_id)
+    message = message or session.messages.get(message_id=message_id)
     message.state, message.turn = Message.State.CONSUMED, turn
     message.before_step = before_step
     message.save(update_fields=["state", "turn", "before_step"])

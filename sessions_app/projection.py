@@ -214,7 +214,9 @@ def _phase_changed(session: Session, body: fact.PhaseChanged, at: datetime) -> N
 def _turn_started(session: Session, body: fact.TurnStarted, at: datetime) -> None:
     session.turn = body.turn
     session.turn_model_calls = 0
-    Turn.objects.create(session=session, number=body.turn, changes=session.settings, started_at=at)
+    session.known_turn = Turn.objects.create(
+        session=session, number=body.turn, changes=session.settings, started_at=at
+    )
     consumed(session, body.message_id, body.turn, "", at)
     append(session, "turn.started", {"turn": body.turn, "session": standing(session)}, at)
 

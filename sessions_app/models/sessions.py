@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
 from django.db import models
 from django.utils import timezone
+from django.utils.functional import cached_property
+
+if TYPE_CHECKING:
+    from sessions_app.models.summaries import ContextSummary
 
 
 class SessionQuerySet(models.QuerySet["Session"]):
@@ -135,6 +139,9 @@ class Session(models.Model):
         self.unwritten_events: list[AgentEvent] = []
         #: Steps read or made under this row's lock, so that none is read twice; None: not there yet.
         self.known_steps: dict[str, Step | None] = {}
+        #: Likewise the turn and the messages that began under it.
+        self.known_turn: Turn | None = None
+        self.known_messages: dict[str, Message] = {}
 
     def __str__(self) -> str:
         return self.title
@@ -142,6 +149,12 @@ class Session(models.Model):
     @property
     def open(self) -> bool:
         return self.status == self.Status.RUNNING
+
+    @cached_property
+    def newest_summary(self) -> ContextSummary | None:
+        """What stands for the older part of the conversation, when this row was read."""
+        found: ContextSummary | None = self.summaries.last()
+        return found
 
 
 class Turn(models.Model):

@@ -1,7 +1,7 @@
 """What is asked about a model call, from rows: whose it is and what it may cost at most."""
 
 from sessions_app.context_size import context_tokens
-from sessions_app.models import Session, Turn
+from sessions_app.models import ModelPrice, Session, Turn
 from sessions_app.spend.limit import ModelCallAsked
 from sessions_app.spend.prices import Usage, estimate
 
@@ -9,8 +9,10 @@ from sessions_app.spend.prices import Usage, estimate
 OUTPUT_ASSUMED = 8_192
 
 
-def asked(session: Session, turn: Turn, step_id: str, attempt: int) -> ModelCallAsked:
-    """The call that this Step is about to make."""
+def asked(
+    session: Session, turn: Turn, step_id: str, attempt: int, price: ModelPrice | None
+) -> ModelCallAsked:
+    """The call that this Step is about to make; ``price`` is the model's own, where it has one."""
     model = turn.settings["model"]
     return ModelCallAsked(
         session_id=session.pk,
@@ -19,7 +21,7 @@ def asked(session: Session, turn: Turn, step_id: str, attempt: int) -> ModelCall
         agent=session.agent_id,
         user=session.started_by_id,
         model=model,
-        estimate=estimate(model, lambda: _expected(session, turn)),
+        estimate=estimate(model, price, lambda: _expected(session, turn)),
         raised=session.spend_raised,
     )
 

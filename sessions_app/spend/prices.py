@@ -46,19 +46,22 @@ def own_price(model: str) -> ModelPrice | None:
     )
 
 
-def cost_of(model: str, usage: Usage, listed: Decimal | None) -> Decimal | None:
-    """What a call cost in US dollars; ``listed`` is its list price. None when it is not known."""
-    own = own_price(model)
+def cost_of(
+    model: str, own: ModelPrice | None, usage: Usage, listed: Decimal | None
+) -> Decimal | None:
+    """What a call cost in US dollars; ``listed`` is its list price. None when it is not known.
+
+    ``own`` is the price that was valid when the call began, see `own_price`.
+    """
     if own is not None:
         return _own_cost(own, usage)
     return Decimal(0) if model.startswith("demo:") else listed
 
 
-def estimate(model: str, expected: Callable[[], Usage]) -> Decimal | None:
+def estimate(model: str, own: ModelPrice | None, expected: Callable[[], Usage]) -> Decimal | None:
     """As `cost_of`, before the call, from the tokens that it may take at most; they are asked for
     only where they cost something.
     """
-    own = own_price(model)
     if own is not None:
         return _own_cost(own, expected())
     return Decimal(0) if model.startswith("demo:") else _listed(model, expected())

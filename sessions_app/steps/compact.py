@@ -16,11 +16,11 @@ from sessions_app.llm.factory import ModelUnavailable, build_model
 from sessions_app.llm.failures import ModelFailed
 from sessions_app.llm.stream import ModelReply, stream_response
 from sessions_app.llm.window import window_of
-from sessions_app.models import ContextSummary, Session, Step, Turn
+from sessions_app.models import ContextSummary, ModelPrice, Session, Step, Turn
 from sessions_app.projection import locked, recording
 from sessions_app.spend.asked import asked
 from sessions_app.spend.limit import Refused, Reservation, spend_limit
-from sessions_app.spend.prices import cost_of, usage_of
+from sessions_app.spend.prices import cost_of, own_price, usage_of
 from sessions_app.standing import standing
 from sessions_app.steps import reports, sources
 from sessions_app.steps.compaction import (
@@ -32,7 +32,7 @@ from sessions_app.steps.compaction import (
     transcript,
 )
 from sessions_app.steps.heartbeat import heartbeats
-from sessions_app.steps.reading import Part, newest_summary, parts
+from sessions_app.steps.reading import Part, parts
 from sessions_app.steps.run_model import ENDED, refusal
 from sessions_app.stream.append import append
 from sessions_app.text import keepable
@@ -47,6 +47,7 @@ class Begun:
     """A summary that is to be written, and what it is to be written from."""
 
     turn: Turn
+    price: ModelPrice | None
     reservation: Reservation
     parts: list[Part]
     boundary: Boundary
@@ -94,21 +95,22 @@ def begin(given: CompactInput) -> Begun | CompactResult:
             return CompactResult()
         step = reports.step_of(session, context)
         turn = session.turns.get(number=context.turn)
-        summary = newest_summary(session)
+        summary = session.newest_summary
         found = parts(session, summary)
         before = context_tokens(session, turn)
         window = window_of(turn.settings["model"], turn.settings["settings"]) or before
         boundary = boundary_of(found, context.turn, window)
         if boundary is None:
             return CompactResult(error=NOTHING)
-        admitted = spend_limit().admit(asked(session, turn, step.step_id, context.attempt))
+        price = own_price(turn.settings["model"])
+        admitted = spend_limit().admit(asked(session, turn, step.step_id, context.attempt, price))
         if isinstance(admitted, Refused):
             return CompactResult(spend_refused=refusal(admitted))
         step.model = turn.settings["model"]
         reports.started(session, step, context.attempt)
         session.model_calls += 1
     text = transcript(summary.text if summary else "", covered(found, boundary), window)
-    return Begun(turn, admitted.reservation, found, boundary, text, before)
+    return Begun(turn, price, admitted.reservation, found, boundary, text, before)
 
 
 def fail(
@@ -123,7 +125,7 @@ def fail(
 
 def complete(given: CompactInput, begun: Begun, reply: ModelReply) -> CompactResult:
     """Keep the summary; from here on the model reads it in place of what it covers."""
-    cost = cost_of(begun.turn.settings["model"], usage_of(reply), reply.cost)
+    cost = cost_of(begun.turn.settings["model"], begun.price, usage_of(reply), reply.cost)
     text = keepable(reply.text.strip()[:SUMMARY_CHARACTERS])
     with locked(given.step.session_id) as session:
         spend_limit().settle(begun.reservation, cost)

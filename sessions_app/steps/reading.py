@@ -40,18 +40,13 @@ class Part:
 
 def conversation(session: Session) -> list[ModelMessage]:
     """The session so far as the model reads it, built from rows."""
-    summary = newest_summary(session)
+    summary = session.newest_summary
     read: list[ModelMessage] = []
     if summary is not None:
         read.append(history.summary_message(summary.covers, summary.text))
     for part in parts(session, summary):
         read.extend(part.messages())
     return read
-
-
-def newest_summary(session: Session) -> ContextSummary | None:
-    found: ContextSummary | None = session.summaries.last()
-    return found
 
 
 def parts(session: Session, summary: ContextSummary | None) -> list[Part]:

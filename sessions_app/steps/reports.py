@@ -8,7 +8,7 @@ from django.utils import timezone
 
 from sessions_app.flow.state import StepContext
 from sessions_app.llm.stream import ModelReply
-from sessions_app.models import AgentEvent, Session, Step
+from sessions_app.models import AgentEvent, Session, Step, Turn
 from sessions_app.projection import emit_step
 from sessions_app.stream.append import append
 
@@ -19,6 +19,15 @@ def step_of(session: Session, context: StepContext) -> Step:
     """The Step's row; the caller holds the session's lock."""
     known = session.known_steps.get(context.step_id)
     return known or session.steps.get(step_id=context.step_id)
+
+
+def turn_of(session: Session, context: StepContext) -> Turn:
+    """The Step's turn; the caller holds the session's lock."""
+    known = session.known_turn
+    if known is not None and known.number == context.turn:
+        return known
+    turn: Turn = session.turns.get(number=context.turn)
+    return turn
 
 
 def measured(session: Session, context: StepContext) -> None:
@@ -50,12 +59,24 @@ def counted(session: Session, step: Step, reply: ModelReply, cost: Decimal | Non
     session.spend_unknown |= cost is None
 
 
-def ended(session: Session, step: Step, status: str, outcome: str = "", detail: str = "") -> None:
-    """The Step is over; what was only for live viewers is trimmed, since the row holds the whole."""
+def ended(
+    session: Session,
+    step: Step,
+    status: str,
+    outcome: str = "",
+    detail: str = "",
+    live_events: bool = True,
+) -> None:
+    """The Step is over; what was only for live viewers is trimmed, since the row holds the whole.
+
+    ``live_events`` False: it is certain that there are none.
+    """
     now = timezone.now()
     step.status, step.outcome, step.detail, step.ended_at = status, outcome, detail, now
     step.save()
-    AgentEvent.objects.filter(session=session, step_id=step.step_id, type__in=LIVE_ONLY).delete()
+    if live_events:
+        told = AgentEvent.objects.filter(session=session, step_id=step.step_id)
+        told.filter(type__in=LIVE_ONLY).delete()
     session.updated_at = now
     emit_step(session, step, now)
 

@@ -23,11 +23,11 @@ from sessions_app.llm.factory import ModelSpec, ModelUnavailable, build_model
 from sessions_app.llm.failures import ModelFailed
 from sessions_app.llm.stream import ModelReply, stream_response
 from sessions_app.llm.window import window_of
-from sessions_app.models import Agent, Session, Step, Turn
+from sessions_app.models import Agent, ModelPrice, Session, Step, Turn
 from sessions_app.projection import locked, recording
 from sessions_app.spend.asked import asked
 from sessions_app.spend.limit import Refused, Reservation, spend_limit
-from sessions_app.spend.prices import cost_of, usage_of
+from sessions_app.spend.prices import cost_of, own_price, usage_of
 from sessions_app.standing import standing
 from sessions_app.steps import reports, sources
 from sessions_app.steps.heartbeat import heartbeats
@@ -55,6 +55,7 @@ class Begun:
     session: Session
     turn: Turn
     agent: Agent
+    price: ModelPrice | None
     reservation: Reservation
 
 
@@ -84,13 +85,14 @@ class RunModel:
             try:
                 call = await in_database(gather)(given, begun)
                 tools = await self._tools(begun.agent, call.connections)
+                deltas = Deltas(given.step)
                 reply = await stream_response(
                     build_model(call.spec),
                     call.messages,
                     call.instructions,
                     tools,
                     call.settings,
-                    Deltas(given.step).add,
+                    deltas.add,
                 )
             except (ModelUnavailable, ModelFailed, ToolCallError) as error:
                 retryable = getattr(error, "retryable", isinstance(error, ToolCallError))
@@ -101,7 +103,7 @@ class RunModel:
                 return replace(failed, too_long=too_long and given.compact_over > 0)
             # Not inside the transaction: a schema is its server's word, and may be slow to follow.
             judged = await asyncio.to_thread(judge_all, reply, tools, given.parallel_calls)
-            return await in_database(complete)(given, begun, reply, tools, judged)
+            return await in_database(complete)(given, begun, reply, tools, judged, deltas.told)
 
     async def _tools(self, agent: Agent, connections: list[ConnectionSpec]) -> list[ToolDef]:
         """What the model is offered: a tool whose policy is switched off is as good as not there."""
@@ -125,7 +127,7 @@ def begin(given: RunModelInput) -> Begun | RunModelResult:
             return recorded(session, step)
         if step.ended_at or context.attempt < step.attempt:
             return RunModelResult(error=GIVEN_UP)
-        turn = session.turns.get(number=context.turn)
+        turn = reports.turn_of(session, context)
         agent = sources.agent_named(given.agent)
         if not turn.settings:
             turn.settings = sources.turn_settings(agent, turn.changes)
@@ -134,7 +136,8 @@ def begin(given: RunModelInput) -> Begun | RunModelResult:
         over = int(window * given.compact_over) if window else 0
         if over and context_tokens(session, turn) > over:
             return RunModelResult(too_long=True)
-        admitted = spend_limit().admit(asked(session, turn, step.step_id, context.attempt))
+        price = own_price(turn.settings["model"])
+        admitted = spend_limit().admit(asked(session, turn, step.step_id, context.attempt, price))
         if isinstance(admitted, Refused):
             return RunModelResult(spend_refused=refusal(admitted))
         step.model = turn.settings["model"]
@@ -149,7 +152,7 @@ def begin(given: RunModelInput) -> Begun | RunModelResult:
             context.step_id,
             context.attempt,
         )
-    return Begun(session, turn, agent, admitted.reservation)
+    return Begun(session, turn, agent, price, admitted.reservation)
 
 
 def refusal(refused: Refused) -> SpendRefusal:
@@ -207,11 +210,15 @@ def complete(
     reply: ModelReply,
     tools: list[ToolDef],
     judged: list[Judged],
+    told_live: bool,
 ) -> RunModelResult:
-    """Record the answer, and each call that it asks for as judged by its policy."""
+    """Record the answer, and each call that it asks for as judged by its policy.
+
+    ``told_live``: pieces of it were told while it was written.
+    """
     agent = begun.agent
     schemas = {tool.name: tool for tool in tools}
-    cost = cost_of(begun.turn.settings["model"], usage_of(reply), reply.cost)
+    cost = cost_of(begun.turn.settings["model"], begun.price, usage_of(reply), reply.cost)
     if reply.calls:
         sources.with_policies(agent)
     with locked(given.step.session_id) as session:
@@ -236,7 +243,10 @@ def complete(
         session.context_tokens = reply.input_tokens + reply.output_tokens
         session.context_window = window_of(step.model, begun.turn.settings["settings"])
         _tell_completed(session, given.step, reply, cost)
-        reports.ended(session, step, Step.Status.COMPLETED, "completed", _decided(reply))
+        reports.ended(
+            *(session, step, Step.Status.COMPLETED, "completed", _decided(reply)),
+            live_events=told_live or step.attempt > 1,
+        )
     return RunModelResult(calls=plans, said_text=bool(reply.text))
 
 
@@ -280,6 +290,7 @@ class Deltas:
     def __init__(self, context: StepContext) -> None:
         self._context = context
         self._pieces: list[tuple[str, str]] = []
+        self.told = False
         # A whole answer within the first moment is told once, by its end.
         self._last = time.monotonic()
 
@@ -294,7 +305,7 @@ class Deltas:
             await self._flush()
 
     async def _flush(self) -> None:
-        pieces, self._pieces = self._pieces, []
+        pieces, self._pieces, self.told = self._pieces, [], True
         await in_database(_tell_live)(self._context, pieces)
         self._last = time.monotonic()
 

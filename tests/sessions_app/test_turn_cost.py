@@ -18,7 +18,7 @@ pytestmark = pytest.mark.django_db
 
 ANN = terms.Actor(0, "ann")
 #: Of a model call that answers in words: its start recorded, the conversation read, its end recorded.
-MOST = 32
+MOST = 28
 
 
 @pytest.fixture
@@ -52,7 +52,7 @@ def turn(number: int, *calls: str) -> int:
         begun = run_model.begin(given)
         assert isinstance(begun, run_model.Begun)
         run_model.gather(given, begun)
-        result = run_model.complete(given, begun, reply(asked), [], [({}, "")] * len(asked))
+        result = run_model.complete(given, begun, reply(asked), [], [({}, "")] * len(asked), False)
     assert result.error == ""
     assert len(result.calls) == len(calls)
     return len(made)
