@@ -61,9 +61,13 @@ def storm_on(var: Path, seed: int, kills: int) -> int:
     (var / "static").mkdir()
     shop, shop_port = var / "shop.sqlite3", free_port()
     shop_env = {**os.environ, "SHOP_DB": str(shop), "SHOP_DELAY": world.DELAYS}
-    stranger = subprocess.Popen(
-        [sys.executable, "-m", "tests.chaos.shop", str(shop_port)], env=shop_env
-    )
+    # It complains of every client that is killed while it answers.
+    with (var / "shop.log").open("wb") as complaints:
+        stranger = subprocess.Popen(
+            [sys.executable, "-m", "tests.chaos.shop", str(shop_port)],
+            env=shop_env,
+            stderr=complaints,
+        )
     herd = Herd(var, free_port())
     calm, leave = threading.Event(), threading.Event()
     begun = time.monotonic()
