@@ -14,12 +14,14 @@ function start(list) {
   const fresh = new Set();
   let waiting = new Set();
   let timer;
+  let asked = 0;
 
   const rowOf = (id) => list.querySelector(`[data-row="${CSS.escape(id)}"]`);
   const visible = () => [...list.querySelectorAll("[data-row]")].map((row) => row.dataset.row);
 
   /** `how`: "matching" asks under the page's filters, "together" for lines that are compared. */
   async function fetchRows(ids, how) {
+    const number = ++asked;
     const address = new URL(location.href);
     address.searchParams.set("rows", ids.slice(0, MOST).join(","));
     if (how) address.searchParams.set(how, "1");
@@ -27,12 +29,17 @@ function start(list) {
     if (!response.ok) return [];
     const box = document.createElement("template");
     box.innerHTML = `<table><tbody>${await response.text()}</tbody></table>`;
-    return [...box.content.querySelectorAll("[data-row]")];
+    const rows = [...box.content.querySelectorAll("[data-row]")];
+    for (const row of rows) row.dataset.asked = number;
+    return rows;
   }
 
   function replace(row) {
     const old = rowOf(row.dataset.row);
-    if (!old || old.innerHTML === row.innerHTML) return;
+    // A slow answer may come after that to a later question, which knows more.
+    if (!old || Number(old.dataset.asked ?? 0) > Number(row.dataset.asked)) return;
+    old.dataset.asked = row.dataset.asked;
+    if (old.innerHTML === row.innerHTML) return;
     const focused = old.contains(document.activeElement);
     const unfolded = old.querySelector("[data-twins-fold]:checked");
     old.replaceWith(row);

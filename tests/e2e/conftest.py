@@ -46,6 +46,13 @@ def site(chromium: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Si
 
 
 @pytest.fixture(scope="package")
+def finished(site: Site) -> str:
+    """The address of the demo's session that has ended: nothing in it changes any more."""
+    [session] = site.api("sessions/?agent=refund-desk&status=completed")["results"]
+    return f"/sessions/{session['id']}/"
+
+
+@pytest.fixture(scope="package")
 def browser(chromium: str) -> Iterator[Browser]:
     args = ["--no-sandbox", "--disable-background-networking", "--disable-gpu"]
     with sync_playwright() as playwright:

@@ -18,15 +18,17 @@ STORY = " ".join(f"word{number}" for number in range(160))
 ROUND = [{"tool": "store__lookup_order", "args": {"order_id": "A-1042"}}] * 12
 ROUNDS = [{"text": STORY, "calls": ROUND}, *([{"text": "More.", "calls": ROUND}] * 3)]
 LAST_WORDS = "Everything was looked up."
-# A second person who may approve, one who may do everything, and a key to the API.
+# A second person who may approve, one who may do everything, what words cost, and a key to the API.
 PREPARE = """
 from django.contrib.auth.models import Group, User
 from rest_framework.authtoken.models import Token
+from sessions_app.models import ModelPrice
 demo = User.objects.get(username="demo")
 ada = User(username="ada", password=demo.password)
 ada.save()
 ada.groups.set(Group.objects.filter(name__in=["Operators", "Approvers"]))
 User.objects.create(username="root", is_superuser=True, is_staff=True, password=demo.password)
+ModelPrice.objects.create(name="demo:script", input=100, output=1000)
 print(Token.objects.create(user=demo).key)
 """
 
