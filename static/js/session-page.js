@@ -1,4 +1,5 @@
 // The page of one session: follows its stream and tells each part of the page what happened.
+import { atWork } from "./at-work.js";
 import { ended, stopDialog } from "./composer.js";
 import { conversation } from "./conversation.js";
 import { eventsView } from "./events-view.js";
@@ -34,8 +35,14 @@ const head = paced(async () => {
   const fresh = await load(`${old.dataset.url}?tab=${views.current()}`);
   const next = replace(old, fresh?.querySelector("#session-head"));
   title(next);
+  children();
   if (live.dataset.state === "live") state("live", "live");
 }, 500);
+
+const children = atWork(() => {
+  head();
+  side.refresh();
+});
 
 const plain = document.title.replace(/^◆ /, "");
 function title(next) {
@@ -128,3 +135,4 @@ graph.shown();
 graph.choose(document.getElementById("side-body").dataset.step, false);
 follows(location.hash);
 title(document.getElementById("session-head"));
+children();
