@@ -4,13 +4,19 @@ import { showPending } from "./badge.js";
 import { wake } from "./wake.js";
 
 const busy = new WeakSet();
+const outdated = new WeakSet();
 let approvals;
 let events;
 
 const panels = () => [...document.querySelectorAll("[data-refresh]")];
 
 async function refresh(panel) {
-  if (busy.has(panel) || panel.querySelector(".htmx-request")) return;
+  if (busy.has(panel)) {
+    // What is being read may be older than the news: it is read once more.
+    outdated.add(panel);
+    return;
+  }
+  if (panel.querySelector(".htmx-request")) return;
   busy.add(panel);
   try {
     const response = await fetch(panel.dataset.refresh, { headers: { "HX-Request": "true" } });
@@ -23,6 +29,7 @@ async function refresh(panel) {
     // The server is away; the next wake-up or poll asks again.
   } finally {
     busy.delete(panel);
+    if (outdated.delete(panel)) refreshSoon();
   }
 }
 

@@ -136,6 +136,24 @@ def test_what_was_typed_stays_when_somebody_else_decides_first(visit, site):
     expect(ada.get_by_label("What you typed")).to_have_value("Half a thought")
 
 
+def test_a_decision_that_falls_while_the_panel_is_being_read_anew_is_shown_at_once(visit, site):
+    demo, ada = approval_pages(visit, site, "demo", "ada")
+    held: list[Route] = []
+    demo.route("**/panel/", lambda route: held.append(route), times=1)
+    with demo.expect_request("**/panel/"):
+        ada.get_by_role("button", name=re.compile("^I’m on it")).click()
+    badge = demo.locator("#pending-approvals")
+    pending = badge.text_content()
+    older = held[0].fetch()
+    approve(ada)
+    expect(badge).not_to_have_text(pending)
+    expect(ada.locator(".outcome-words")).to_have_text("ada approved it.")
+
+    held[0].fulfill(response=older)
+    # Before the panel would have asked by itself.
+    expect(demo.locator(".outcome-words")).to_have_text("ada approved it.", timeout=5_000)
+
+
 def test_of_two_gates_in_a_row_the_panel_stays_open_and_shows_the_next_one(visit, site):
     page = visit("demo", site.start("twice"))
     live(page)
