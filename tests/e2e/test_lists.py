@@ -49,8 +49,8 @@ def test_an_older_answer_about_a_line_that_comes_late_does_not_replace_the_newer
     turn = row.locator(".c-turn")
     expect(row.locator(".c-state")).to_have_text("Idle")
     held: list[Route] = []
-    page.route(ABOUT_LINES, lambda route: held.append(route), times=1)
     with page.expect_request(ABOUT_LINES):
+        page.route(ABOUT_LINES, lambda route: held.append(route), times=1)
         site.api(f"{address[1:]}messages", {"text": "And now?"})
     expect(turn).to_have_text("turn 1")
     older = held[0].fetch()
