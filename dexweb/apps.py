@@ -1,4 +1,7 @@
 from django.apps import AppConfig
+from django.urls import register_converter
+
+from dexweb.converters import NameConverter
 
 
 class DexwebConfig(AppConfig):
@@ -7,3 +10,5 @@ class DexwebConfig(AppConfig):
 
     def ready(self) -> None:
         from dexweb import checks  # noqa: F401
+
+        register_converter(NameConverter, "name")

@@ -74,9 +74,7 @@ class StepDetail(SessionView):
     )
     def get(self, request: Request, session_id: str, step_id: str) -> Response:
         """One Step in full, with its tool call."""
-        # PostgreSQL takes no NUL in a text, and no Step has one in its id.
-        findable = "\0" not in step_id
-        step = self.get_session().steps.filter(step_id=step_id).first() if findable else None
+        step = self.get_session().steps.filter(step_id=step_id).first()
         if step is None:
             raise Http404
         return Response(self.get_serializer(step).data)

@@ -16,6 +16,7 @@ VALUES = {
     "session_id": "refund-desk-1",
     "interrupt_id": "i-1",
     "step_id": "RunModel-1",
+    "message_id": "m-1",
     "name": "refund-desk",
 }
 
@@ -31,7 +32,7 @@ def patterns(resolver: URLResolver, before: str = "") -> Iterator[str]:
 
 def filled(route: str) -> str:
     for name, value in VALUES.items():
-        for kind in ("slug", "str"):
+        for kind in ("slug", "name"):
             route = route.replace(f"<{kind}:{name}>", value)
     return route
 
@@ -104,3 +105,9 @@ def test_who_sees_approvals_only_sees_no_session(client, address):
     client.force_login(build.person("pat", "view_interrupt"))
     assert client.get(f"/{address}").status_code == 200
     assert client.get("/sessions/refund-desk-1/").status_code == 403
+
+
+@pytest.mark.parametrize("address", [a for a in ADDRESSES if "RunModel-1" in a or "m-1" in a])
+def test_a_name_with_a_nul_is_of_nothing(admin_client, address):
+    address = address.replace("RunModel-1", "Run%00Model").replace("m-1", "m%00")
+    assert answers(admin_client, address) == {404}

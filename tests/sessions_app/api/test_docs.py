@@ -40,7 +40,7 @@ def test_the_documentation_names_every_address_and_every_code(settings):
         pattern.pattern._route for pattern in urlpatterns if getattr(pattern, "name", None)
     ):
         said = (
-            re.sub(r"<(?:slug|str|int):(\w+)>", "<id>", route)
+            re.sub(r"<(?:slug|name|int):(\w+)>", "<id>", route)
             .replace("steps/<id>", "steps/<step id>")
             .replace("queue/<id>", "queue/<message id>")
         )
