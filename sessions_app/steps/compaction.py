@@ -9,7 +9,7 @@ from pydantic_ai.messages import ModelResponse, TextPart, ToolCallPart
 
 from sessions_app.context_size import CHARACTERS_PER_TOKEN, tokens_in
 from sessions_app.llm import history
-from sessions_app.steps.reading import Part, content_of
+from sessions_app.steps.reading import Part
 
 #: Share of the window that may stay as it was said; the newest is worth most word for word.
 KEPT_SHARE = 0.25
@@ -103,10 +103,10 @@ def transcript(summary: str, covered: Sequence[Part], window: int) -> str:
 
 def _lines(part: Part) -> list[tuple[str, str]]:
     lines = [(message.author_name or "Somebody", message.text) for message in part.said]
-    if part.answer is not None and part.answer.response is not None:
-        lines += _answer(history.assistant_message(part.answer.response))
+    if part.response is not None:
+        lines += _answer(history.assistant_message(part.response))
     return lines + [
-        (f"Result of {call.tool} ({call.outcome})", content_of(call)) for call in part.calls
+        (f"Result of {call.tool} ({call.outcome})", call.content) for call in part.calls
     ]
 
 
