@@ -22,6 +22,7 @@ FLAGS = {
     "needs_me": "needs my decision",
     "waiting": "waiting for a person",
     "unknown": "with an unknown outcome",
+    "turn_failed": "whose last turn failed",
     "mine": "started by me",
 }
 
@@ -110,6 +111,8 @@ class SessionFilters:
             rows = rows.filter(Q(waiting__gt=0) | Q(phase=Session.Phase.WAITING_SPEND))
         if "unknown" in self.flags:
             rows = rows.filter(unknown_outcomes__gt=0)
+        if "turn_failed" in self.flags:
+            rows = rows.with_failed_turn()
         if "mine" in self.flags:
             rows = rows.filter(started_by=user)
         if "needs_me" in self.flags:

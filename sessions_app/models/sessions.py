@@ -16,13 +16,24 @@ if TYPE_CHECKING:
 class SessionQuerySet(models.QuerySet["Session"]):
     def for_list(self) -> SessionQuerySet:
         """One row a session, newest first, with what a line of the list shows."""
-        return self.select_related("agent", "started_by").order_by("-updated_at", "-id")
+        rows = self.select_related("agent", "started_by").order_by("-updated_at", "-id")
+        return rows.annotate(turn_failed=_turn_failed())
+
+    def with_failed_turn(self) -> SessionQuerySet:
+        """Those that wait for a message after a turn that failed."""
+        idle = self.filter(status=Session.Status.RUNNING, phase=Session.Phase.IDLE)
+        return idle.filter(_turn_failed())
 
     def after(self, updated_at: object, session_id: str) -> SessionQuerySet:
         """The rows behind this place in the newest-first order."""
         return self.filter(
             models.Q(updated_at__lt=updated_at) | models.Q(updated_at=updated_at, id__lt=session_id)
         )
+
+
+def _turn_failed() -> models.Exists:
+    newest = Turn.objects.filter(session=models.OuterRef("pk"), number=models.OuterRef("turn"))
+    return models.Exists(newest.filter(state="failed"))
 
 
 class Session(models.Model):
@@ -118,6 +129,9 @@ class Session(models.Model):
         blank=True, db_default="", default="", help_text="Why no worker can go on, while it is so"
     )
 
+    #: Whether the newest turn failed, where the row was read with `for_list`.
+    turn_failed = False
+
     objects = SessionQuerySet.as_manager()
 
     class Meta:
@@ -149,6 +163,11 @@ class Session(models.Model):
     @property
     def open(self) -> bool:
         return self.status == self.Status.RUNNING
+
+    @property
+    def idle_after_failure(self) -> bool:
+        """Idle by its phase, which does not tell that the turn before came to nothing."""
+        return self.open and self.phase == self.Phase.IDLE and self.turn_failed
 
     @cached_property
     def newest_summary(self) -> ContextSummary | None:

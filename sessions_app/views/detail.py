@@ -301,7 +301,7 @@ def _receipts(request: HttpRequest, session: Session, panel: Any) -> list[Receip
 
 
 def open_session(session_id: str) -> Session:
-    return get_object_or_404(Session.objects.select_related("agent", "started_by"), pk=session_id)
+    return get_object_or_404(Session.objects.for_list(), pk=session_id)
 
 
 def _number(request: HttpRequest, name: str) -> int | None:

@@ -12,6 +12,7 @@ CHIPS = (
     ("Waiting", {"waiting": "1"}),
     ("Running", {"status": "running"}),
     ("Unknown outcome", {"unknown": "1"}),
+    ("Turn failed", {"turn_failed": "1"}),
     ("Mine", {"mine": "1"}),
 )
 

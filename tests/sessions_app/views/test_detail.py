@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from sessions_app.models import AgentEvent, ContextSummary, Step, ToolCall, Turn
+from sessions_app.models import AgentEvent, ContextSummary, Session, Step, ToolCall, Turn
 from tests.sessions_app.api import build
 
 pytestmark = pytest.mark.django_db
@@ -127,6 +127,17 @@ def test_a_wait_for_approval_says_how_long_is_left(reader):
     of = build.session(phase="waiting_approval", waiting=1)
     asked(of)
     assert re.search(r"Waits for approval, (9|10) min left", page_of(reader, of))
+
+
+def test_an_idle_session_says_in_its_head_that_the_last_turn_failed(reader):
+    of = build.session(turn=1)
+    turn(of, state="failed")
+    head = text_of(reader, f"/sessions/{of.pk}/head/")
+    assert "Idle" in head
+    assert "Turn failed" in head
+    turn(of, 2, state="completed")
+    Session.objects.update(turn=2)
+    assert "Turn failed" not in text_of(reader, f"/sessions/{of.pk}/head/")
 
 
 def test_an_ended_session_says_why_and_offers_no_stop(operator):

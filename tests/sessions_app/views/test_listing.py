@@ -109,6 +109,23 @@ def test_a_used_up_budget_needs_whoever_may_raise_it_and_nobody_else(reader, ann
     assert ids(reader.get("/sessions/?needs_me=1")) == ["a"]
 
 
+def test_an_idle_session_says_that_its_last_turn_failed_and_is_found_by_it(reader):
+    for pk, states in (
+        ("a", ["failed"]),
+        ("b", ["failed", "completed"]),
+        ("c", ["failed", "running"]),
+    ):
+        of = build.session(pk, turn=len(states), phase="thinking" if pk == "c" else "idle")
+        for number, state in enumerate(states, start=1):
+            of.turns.create(number=number, state=state, started_at=build.NOON)
+    line = reader.get("/sessions/?rows=a").content.decode()
+    assert "Idle" in line
+    assert "Turn failed" in line
+    assert "Turn failed" not in reader.get("/sessions/?rows=b,c").content.decode()
+    assert ids(reader.get("/sessions/?turn_failed=1")) == ["a"]
+    assert ids(reader.get("/sessions/?phase=idle")) == ["b", "a"]
+
+
 def test_a_filter_is_said_in_words_and_kept_by_the_links(reader):
     for n in range(3):
         build.session(f"s-{n}", title="Refund")
