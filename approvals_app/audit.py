@@ -51,6 +51,11 @@ def via(surface: str) -> Iterator[None]:
         _via.reset(token)
 
 
+def surface() -> str:
+    """Where entries come from right now."""
+    return _via.get()
+
+
 def record(
     actor: Any, action: str, subject: str, *, session_id: str = "", **detail: Any
 ) -> AuditEntry:
@@ -67,7 +72,7 @@ def record(
             at=timezone.now(),
             actor=person,
             actor_name=person.get_username() if person else "",
-            via=_via.get(),
+            via=surface(),
             action=action,
             subject=subject[:160],
             session_id=session_id,

@@ -82,7 +82,7 @@ def decide(
         return _decide(user, interrupt, asked, request_id)
     except DexwebError as error:
         if getattr(error, "delivery", "") != Decision.State.DELIVERY_PENDING:
-            _audit(user, interrupt, "decision.refused", asked, code=error.code)
+            _audit(user, interrupt, asked, error.code)
         raise
 
 
@@ -257,8 +257,9 @@ def _hash(edited: str) -> str:
 
 
 def _delivered(decision: Decision) -> None:
-    """Mark it, and audit it once: whoever marks it first also writes the entry."""
-    with transaction.atomic():
+    """Mark it, and audit it once: whoever marks it first also writes the entry, which tells of the
+    person's own act, however much later and by whom it was delivered."""
+    with transaction.atomic(), audit.via(decision.via):
         if not _mark(decision, Decision.State.DELIVERED):
             return
         audit.record(
@@ -272,14 +273,16 @@ def _delivered(decision: Decision) -> None:
             edited=bool(decision.edited_args),
             reason=decision.reason,
             on_behalf_of=decision.on_behalf_of.get_username() if decision.on_behalf_of else "",
+            decided_at=decision.created_at.isoformat(),
             request_id=decision.request_id,
         )
 
 
-def _audit(user: User, interrupt: Interrupt, action: str, asked: Asked, code: str) -> None:
-    audit.record(
+def _audit(user: User, interrupt: Interrupt, asked: Asked, code: str, **kept: str) -> None:
+    write: Any = audit.record_once if kept else audit.record
+    write(
         user,
-        action,
+        "decision.refused",
         f"interrupt:{interrupt.pk}",
         session_id=interrupt.session_id,
         tool=interrupt.tool,
@@ -287,7 +290,18 @@ def _audit(user: User, interrupt: Interrupt, action: str, asked: Asked, code: st
         revision=asked.revision,
         args_hash=asked.args_hash[:64],
         code=code,
+        **kept,
     )
+
+
+def _audit_kept(decision: Decision) -> None:
+    """Once, whoever delivers it: what became of one that nobody waits for, if it was refused."""
+    if decision.state != Decision.State.REFUSED:
+        return
+    asked = Asked(decision.verdict, decision.revision, decision.args_hash, "", "")
+    once = {"decided_at": decision.created_at.isoformat(), "request_id": decision.request_id}
+    with audit.via(decision.via):
+        _audit(decision.actor, decision.interrupt, asked, decision.refusal["code"], **once)
 
 
 def _refused(decision: Decision, error: DexwebError, at_lock: str) -> Decision:
@@ -340,12 +354,14 @@ def redeliver(decision: Decision) -> None:
         authorise(decision.actor, decision.interrupt)
     except (DecisionNotAllowed, FourEyes) as error:
         _mark(decision, Decision.State.REFUSED, {"code": error.code, **error.details()})
+        _audit_kept(decision)
         return
     try:
         # Who met a lock is not there to be told: their word is kept until it is let go.
         deliver(decision, at_lock=Decision.State.DELIVERY_PENDING)
     except DexwebError as error:
         log.info("decision %s is not delivered: %s", decision.request_id, error.code)
+        _audit_kept(decision)
 
 
 def _same_request(earlier: Decision, user: User, interrupt: Interrupt, asked: Asked) -> None:
@@ -393,6 +409,7 @@ def _write(
                 args_hash=asked.args_hash,
                 edited_args=edited,
                 reason=asked.reason,
+                via=audit.surface(),
             )
     except IntegrityError:
         return _standing(user, interrupt, asked, edited)

@@ -30,6 +30,12 @@ class Decision(models.Model):
     on_behalf_of = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, on_delete=models.PROTECT, related_name="+"
     )
+    via = models.CharField(
+        max_length=20,
+        db_default="system",
+        default="system",
+        help_text="Where it was made: a key of approvals_app.audit.SURFACES",
+    )
     state = models.CharField(max_length=20, choices=State.choices, default=State.SUBMITTING)
     refusal = models.JSONField(default=dict, blank=True, help_text="The error's code and details")
     tries = models.PositiveIntegerField(default=0)

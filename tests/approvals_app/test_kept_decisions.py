@@ -1,10 +1,13 @@
 """A decision that is kept is delivered by the sweeper, whatever it meets on its way."""
 
+from datetime import UTC, datetime
+
 import pytest
+from rest_framework.authtoken.models import Token
 
 from approvals_app import decisions, outbox
-from approvals_app.models import Decision
-from dexweb.engine.errors import EngineUnavailable, RpcLockConflict
+from approvals_app.models import AuditEntry, Decision
+from dexweb.engine.errors import EngineUnavailable, InterruptExpired, RpcLockConflict
 from tests.sessions_app.api import build
 
 pytestmark = pytest.mark.django_db
@@ -54,3 +57,49 @@ def test_a_kept_decision_that_meets_a_lock_stays_kept_until_it_is_let_go(engine,
     outbox.sweep()
     assert Decision.objects.get().state == "delivered"
     assert engine.taken == ["r-1"]
+
+
+DECIDED = datetime(2026, 3, 1, 12, tzinfo=UTC)
+
+
+@pytest.fixture
+def kept(client, engine):
+    """A decision that ann sent with her token while the engine was away, at `DECIDED`."""
+    ann = build.person("ann", *build.LOOK, keys=("refunds.approve",))
+    interrupt = build.interrupt(build.session())
+    engine.answers = [EngineUnavailable()]
+    answer = client.post(
+        f"/api/v1/approvals/{interrupt.pk}/decide",
+        {"verdict": "approve", "revision": 1, "args_hash": interrupt.args_hash},
+        content_type="application/json",
+        headers={"Authorization": f"Token {Token.objects.create(user=ann).key}"},
+    )
+    assert answer.json()["delivery"] == "delivery_pending"
+    assert not AuditEntry.objects.exists()
+    Decision.objects.update(created_at=DECIDED)
+    return Decision.objects.get()
+
+
+def test_a_kept_decision_is_audited_once_by_the_way_and_at_the_time_of_its_person(kept):
+    overtaken = decisions.pending_delivery()
+    outbox.sweep()
+    for decision in overtaken:
+        decisions.redeliver(decision)
+    entry = AuditEntry.objects.get()
+    assert (entry.action, entry.actor_name, entry.via) == ("decision.approve", "ann", "api:token")
+    assert entry.detail["decided_at"] == DECIDED.isoformat()
+
+
+@pytest.mark.parametrize("why", ["interrupt_expired", "not_allowed"])
+def test_a_kept_decision_that_is_refused_in_the_end_is_audited_once_too(engine, kept, why):
+    if why == "not_allowed":
+        kept.actor.groups.clear()
+    engine.answers = [InterruptExpired(), InterruptExpired()]
+    overtaken = decisions.pending_delivery()
+    outbox.sweep()
+    for decision in overtaken:
+        decisions.redeliver(decision)
+    entry = AuditEntry.objects.get()
+    assert (entry.action, entry.actor_name, entry.via) == ("decision.refused", "ann", "api:token")
+    assert (entry.detail["code"], entry.detail["verdict"]) == (why, "approve")
+    assert entry.detail["decided_at"] == DECIDED.isoformat()
