@@ -48,9 +48,27 @@ class Pool:
     oldest: Step | None = None
 
     @property
-    def serving(self) -> list[WorkerPresence]:
-        """Those that are there and take something new."""
+    def there(self) -> list[WorkerPresence]:
+        """Those that are there and stay."""
         return [row for row in self.workers if row.fresh and not row.stopping]
+
+    @property
+    def serving(self) -> list[WorkerPresence]:
+        """Those of them that the engine gives something new."""
+        if self.backlog is None:
+            return self.there
+        given_to = self.backlog.flow.given_to
+        return [row for row in self.there if row.deployment in given_to]
+
+    @property
+    def given_to(self) -> str:
+        """The version of workers that gets the pool's sessions; "" for those without one."""
+        return self.backlog.flow.given_to[0] if self.backlog else ""
+
+    @property
+    def left_out(self) -> WorkerPresence | None:
+        """The newest worker that is there while the engine gives sessions to another version only."""
+        return max(self.there, key=lambda row: row.started_at, default=None)
 
     @property
     def needed(self) -> bool:
@@ -59,8 +77,8 @@ class Pool:
 
     @property
     def missing(self) -> bool:
-        """Somebody counts on it, and nobody serves it."""
-        return not self.serving and (self.needed or self.oldest is not None)
+        """Somebody counts on it, or is there in vain, and nobody serves it."""
+        return not self.serving and bool(self.needed or self.oldest or self.there)
 
     @property
     def model_slots(self) -> Slots:
@@ -105,6 +123,8 @@ def picture() -> Picture:
     pools = sorted(found.values(), key=lambda one: (not one.missing, one.name))
     shown = pools[:POOLS_AT_MOST]
     away = not _ask_engine(shown)
+    # What the engine says of versions may show more of them to be served by nobody.
+    shown.sort(key=lambda one: not one.missing)
     return Picture(shown, len(pools) - len(shown), away, timezone.now())
 
 

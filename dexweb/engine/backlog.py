@@ -20,10 +20,13 @@ AT_ONCE = 12
 @dataclass(frozen=True)
 class Backlog:
     """How many wait in one queue, and for how many seconds the oldest has. Both are the engine's
-    estimates."""
+    estimates. `given_to` are the versions of workers that get them, the current one first; "" stands
+    for workers without one.
+    """
 
     waiting: int
     oldest: float
+    given_to: tuple[str, ...] = ("",)
 
 
 @dataclass(frozen=True)
@@ -66,8 +69,12 @@ async def _of_queue(client: Client, name: str, kind: TaskQueueType.ValueType) ->
             report_stats=True,
         )
     )
-    stats = answer.stats
-    return Backlog(stats.approximate_backlog_count, _seconds(stats.approximate_backlog_age))
+    stats, routing = answer.stats, answer.versioning_info
+    given_to = [routing.current_deployment_version.build_id]
+    if routing.ramping_version_percentage:
+        given_to.append(routing.ramping_deployment_version.build_id)
+    age = _seconds(stats.approximate_backlog_age)
+    return Backlog(stats.approximate_backlog_count, age, tuple(given_to))
 
 
 def _seconds(duration: Duration) -> float:

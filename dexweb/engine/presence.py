@@ -62,6 +62,7 @@ class Presence:
                 "host": socket.gethostname()[:100],
                 "pid": os.getpid(),
                 "version": self._version,
+                "deployment": settings.DEXWEB_WORKER_VERSION[:100],
                 "model_slots": self._models.slots,
                 "model_used": self._models.used,
                 "tool_slots": self._calls.slots,

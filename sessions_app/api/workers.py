@@ -45,7 +45,9 @@ class WaitingStepSerializer(serializers.ModelSerializer[Step]):
 
 
 class WorkerSerializer(serializers.ModelSerializer[WorkerPresence]):
-    """``fresh`` is false of one that said nothing for a while: it was killed or is cut off."""
+    """``fresh`` is false of one that said nothing for a while: it was killed or is cut off. The engine
+    knows it by ``deployment``, which is empty for a worker without a version.
+    """
 
     fresh = serializers.BooleanField()
 
@@ -56,6 +58,7 @@ class WorkerSerializer(serializers.ModelSerializer[WorkerPresence]):
             "host",
             "pid",
             "version",
+            "deployment",
             "fresh",
             "stopping",
             "model_used",
@@ -69,10 +72,14 @@ class WorkerSerializer(serializers.ModelSerializer[WorkerPresence]):
 
 
 class PoolSerializer(serializers.Serializer[Any]):
-    """``missing``: an agent or a tool names it, or a Step waits for it, and nobody serves it."""
+    """``missing``: an agent or a tool names it, a Step waits for it, or workers are there to which the
+    engine gives nothing; and nobody serves it. ``worker_version`` takes the sessions on, or workers
+    without one where it is empty.
+    """
 
     name = serializers.CharField()
     missing = serializers.BooleanField()
+    worker_version = serializers.CharField(source="given_to", allow_blank=True)
     agents = serializers.ListField(child=serializers.CharField())
     tools = serializers.ListField(child=serializers.CharField())
     model_slots = SlotsSerializer()

@@ -33,6 +33,13 @@ class WorkerPresence(models.Model):
     host = models.CharField(max_length=100)
     pid = models.PositiveIntegerField()
     version = models.CharField(max_length=100, blank=True)
+    deployment = models.CharField(
+        max_length=100,
+        blank=True,
+        default="",
+        db_default="",
+        help_text="The version that the engine knows it by; empty for a worker without one",
+    )
     model_slots = models.PositiveIntegerField()
     model_used = models.PositiveIntegerField(default=0)
     tool_slots = models.PositiveIntegerField()

@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 from django.conf import settings
 from django.core.management import CommandError, call_command
+from django.test import Client
 
+from dexweb.management.commands import up
 from sessions_app import actions
 from tests.live.conftest import Live, assert_stream_is_whole, until
 
@@ -82,6 +84,41 @@ def test_sessions_that_wait_under_workers_of_a_finish_under_those_of_b_and_nothi
         assert [turn.state for turn in session.turns.all()] == ["completed"] * turns
         assert session.messages.filter(state="consumed").count() == turns
         assert_stream_is_whole(session)
+
+
+def test_workers_to_which_the_engine_gives_nothing_are_said_to_serve_nobody(
+    live: Live,
+    client: Client,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    worker_version(capsys, "--set-current", "")
+    monkeypatch.setenv("DEXWEB_WORKER_VERSION", "early")
+    live.worker("ahead")
+    ann = live.person("ann")
+    live.agent(TALK, name="talker", pool="ahead")
+    client.force_login(ann)
+    session = live.start(ann, "talker", "Hello")
+
+    until(lambda: "get nothing to do" in page(client, "/workers/"), "the page to say so")
+    assert '--set-current "early"' in page(client, "/workers/")
+    pool = next(p for p in client.get("/api/v1/workers").json()["pools"] if p["name"] == "ahead")
+    assert (pool["missing"], pool["worker_version"]) == (True, "")
+    assert [row["deployment"] for row in pool["workers"]] == ["early"]
+    assert "not begun yet" in page(client, f"/sessions/{session.pk}/?tab=conversation")
+
+    monkeypatch.setattr(up, "POOL", "ahead")
+    monkeypatch.setattr(settings, "DEXWEB_WORKER_VERSION", "early")
+    assert "given to workers without a version, and this one is of" in up.why_left_out()
+    assert worker_version(capsys, "--set-current", "early")["early"] == "current"
+    assert up.why_left_out() == ""
+    live.idle(session)
+    until(lambda: "get nothing to do" not in page(client, "/workers/"), "the page to say so")
+    worker_version(capsys, "--set-current", "")
+
+
+def page(client: Client, address: str) -> str:
+    return client.get(address).content.decode()
 
 
 def test_a_version_that_no_worker_has_is_refused_in_words(

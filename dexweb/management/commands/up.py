@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from asgiref.sync import async_to_sync
 from django.conf import settings
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
@@ -13,12 +14,16 @@ from django.db import connections
 
 from dexweb import supervisor
 from dexweb.engine import embedded
+from dexweb.engine.client import SessionEngine
+from dexweb.engine.errors import EngineUnavailable
 from dexweb.engine.worker import GRACE
 from dexweb.management.commands.seed_users import words_for_sign_in
 
 HOST = "127.0.0.1"
 ENGINE_LIMIT = 30.0
 READY_LIMIT = 90.0
+# That of its own worker.
+POOL = "default"
 # Running Steps have the worker's grace; what they leave is then handed back.
 WORKER_STOP_LIMIT = GRACE + 3.0
 STOP_LIMIT = WORKER_STOP_LIMIT + 4.0
@@ -59,9 +64,12 @@ class Command(BaseCommand):
         daphne = ["-m", "daphne", "-v", "0", "-b", HOST, "-p", port, "dexweb.asgi:application"]
         tree.start(self.child("web", daphne, 1.5))
         tree.wait_for("Dexweb was ready", web_is_ready, READY_LIMIT)
-        sign_in = self.seed() if settings.DEXWEB_DEMO else ""
+        left_out = why_left_out()
+        sign_in = self.seed(examples=not left_out) if settings.DEXWEB_DEMO else ""
         connections.close_all()
         self.say(f"Dexweb is ready at {self.address()}{sign_in}")
+        if left_out:
+            self.say(left_out)
 
     def start_engine(self, tree: supervisor.Supervisor) -> None:
         address = settings.DEXWEB_TEMPORAL_ADDRESS
@@ -95,10 +103,13 @@ class Command(BaseCommand):
         )
         return supervisor.Child(name, log, launch, stop_limit)
 
-    def seed(self) -> str:
+    def seed(self, examples: bool) -> str:
+        """``examples`` False: the next start makes them, since no session would go on now."""
         self.say("Filling in the demo …")
         call_command("seed_users", verbosity=0)
         try:
+            if not examples:
+                return f" ({words_for_sign_in()})"
             call_command("seed_demo", stdout=self.stdout)
         except CommandError as error:
             # Dexweb works without its examples; the next start tries again.
@@ -116,6 +127,24 @@ class Command(BaseCommand):
     def say(self, words: str) -> None:
         self.stdout.write(words)
         self.stdout.flush()
+
+
+def why_left_out() -> str:
+    """Why the worker gets nothing to do, and what to do; "" where it does or the engine cannot say."""
+    own = settings.DEXWEB_WORKER_VERSION
+    try:
+        found = async_to_sync(SessionEngine(timeout=5).backlogs)([POOL])
+    except EngineUnavailable:
+        return ""
+    given_to = found[POOL].flow.given_to
+    if own in given_to:
+        return ""
+    wanted = f"of version “{given_to[0]}”" if given_to[0] else "without a version"
+    return (
+        f"But sessions stand still: they are given to workers {wanted}, and this one "
+        f"{f'is of version “{own}”' if own else 'has none'}. To give them to it:\n"
+        f'  {sys.executable} manage.py worker_version --set-current "{own}"'
+    )
 
 
 def web_is_ready() -> bool:
