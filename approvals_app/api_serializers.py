@@ -13,7 +13,7 @@ from rest_framework.utils.encoders import JSONEncoder
 from approvals_app.deception import suspicious
 from approvals_app.models import Decision, Interrupt
 from approvals_app.questions import questions_of
-from approvals_app.rules import may_decide
+from approvals_app.rules import may_decide_now
 from sessions_app.api.renderers import RawJSON, dumps_exact
 from sessions_app.api.serializers import PREVIEW, StrictSerializer, raw_or_none
 
@@ -224,7 +224,8 @@ class ApprovalDetailSerializer(ApprovalSerializer):
 
     @extend_schema_field(OpenApiTypes.BOOL)
     def get_you_may_decide(self, interrupt: Interrupt) -> bool:
-        return may_decide(self.context["request"].user, interrupt)
+        """Whether a word of yours would be taken now: open, yours to decide, not voted on yet."""
+        return may_decide_now(self.context["request"].user, interrupt)
 
     def _whole(self, interrupt: Interrupt) -> bool:
         return True

@@ -10,6 +10,7 @@ from django.utils import timezone
 
 from approvals_app.inbox_filters import ApprovalFilters
 from approvals_app.models import Decision, Interrupt
+from approvals_app.models.decisions import UNDELIVERED
 from approvals_app.models.interrupts import OPERATE
 from approvals_app.questions import first_words
 from approvals_app.rules import barred_rows, lent_keys, own_keys, tied_to
@@ -20,7 +21,6 @@ from sessions_app.models import Agent, ToolCall
 ROWS_AT_MOST = 100
 COUNTED = 1000
 PREVIEW = 4000
-UNDELIVERED = (Decision.State.SUBMITTING, Decision.State.DELIVERY_PENDING)
 TOOLS_OFFERED = 200
 
 # Pending ones: those for this user first, then by risk and deadline. Others: newest first.

@@ -28,7 +28,7 @@ def policy_lines(interrupt: Interrupt) -> list[tuple[str, str]]:
         ("Votes", _votes(policy.get("approve_n", 1), policy.get("deny_m", 1))),
         (
             "Four eyes",
-            "who asked may not decide" if policy.get("four_eyes") else "",
+            "who had a say in it may not decide" if policy.get("four_eyes") else "",
         ),
         ("Reminders", _reminders(policy.get("reminders", []))),
         ("Escalation", _escalation(interrupt)),

@@ -6,8 +6,10 @@ from typing import Any
 
 from django.contrib.auth.models import User
 from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.utils import timezone
 
 from approvals_app.models import Delegation, Interrupt, PermissionKey, Principal
+from approvals_app.models.decisions import UNDELIVERED
 from approvals_app.models.interrupts import OPERATE
 from sessions_app.models import Message, Session
 
@@ -71,6 +73,17 @@ def may_decide(user: Principal, interrupt: Interrupt) -> bool:
     """Whether ``user`` may decide on ``interrupt``: sees approvals, holds its permission key, and
     is not kept out by four eyes."""
     return standing_to_decide(user, interrupt).may
+
+
+def may_decide_now(user: Principal, interrupt: Interrupt) -> bool:
+    """As `may_decide`, and it is open to a word of theirs: neither over nor about to be, and they
+    have not voted. Somebody's hold does not count, since it can be taken over."""
+    if interrupt.state != Interrupt.State.PENDING or interrupt.deadline <= timezone.now():
+        return False
+    if any(decision.state in UNDELIVERED for decision in interrupt.decisions.all()):
+        return False
+    voted = interrupt.votes.filter(revision=interrupt.revision, person=user.pk)
+    return may_decide(user, interrupt) and not voted.exists()
 
 
 @dataclass(frozen=True)
@@ -165,15 +178,27 @@ def four_eyes_bars(user: Any, for_whom: User | None, interrupt: Interrupt) -> st
     wrote = writers([turn])[turn]
     if session.started_by_id is None or None in wrote:
         return "it is not known who asked"
-    for person, what in (
-        (session.started_by_id, "started this session"),
-        *((writer, "wrote to it last") for writer in sorted(filter(None, wrote))),
-    ):
+    for person in (session.started_by_id, *sorted(filter(None, wrote))):
         if user.pk == person:
-            return f"you {what}"
+            return f"you {_say_of(person, interrupt)}"
         if for_whom is not None and for_whom.pk == person:
-            return f"{for_whom.get_username()}, for whom you would decide, {what}"
+            name = for_whom.get_username()
+            return f"{name}, for whom you would decide, {_say_of(person, interrupt)}"
         lent = Delegation.objects.in_force().filter(giver_id=person, receiver=user)
         if lent.exists():
-            return f"somebody who {what} has handed you a permission"
+            return f"somebody who {_say_of(person, interrupt)} has handed you a permission"
     return ""
+
+
+def _say_of(person: int, interrupt: Interrupt) -> str:
+    """What ties ``person``, one of its `writers` or who started it, to what is asked."""
+    turn = {"session": interrupt.session_id, "turn": interrupt.turn}
+    if person == interrupt.session.started_by_id:
+        return "started this session"
+    if Message.objects.filter(**turn, author=person).exists():
+        return "wrote to it last"
+    if Message.objects.filter(**turn, edited_by=person).exists():
+        return "edited what it was told last"
+    if _answers().filter(**turn, decided_by=person).exists():
+        return "answered its question"
+    return "had a say in it (its settings, an edited message, or a session above or below it)"

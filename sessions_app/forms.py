@@ -50,7 +50,7 @@ class StartSessionForm(forms.Form):
 
 def startable_agents() -> AgentQuerySet:
     """Enabled agents, with what a person chooses them by."""
-    return Agent.objects.enabled().prefetch_related("connections", "tools")
+    return Agent.objects.enabled().prefetch_related("connections__tools", "tools")
 
 
 def new_request_id() -> str:

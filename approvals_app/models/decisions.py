@@ -57,3 +57,7 @@ class Decision(models.Model):
 
     def __str__(self) -> str:
         return f"{self.verdict} by {self.actor}"
+
+
+#: It is on its way.
+UNDELIVERED = (Decision.State.SUBMITTING, Decision.State.DELIVERY_PENDING)

@@ -30,6 +30,11 @@ class ToolPolicyForm(forms.ModelForm):
         for name in ("reminders", "escalation"):
             if name in self.fields:
                 self.fields[name].widget.attrs["rows"] = 2
+        if "four_eyes" in self.fields:
+            self.fields["four_eyes"].help_text = (
+                "Whoever started the session or had a say in what is asked, and their delegates, may "
+                "not decide."
+            )
 
 
 class ToolPolicyInline(admin.StackedInline):

@@ -65,7 +65,8 @@ def _connection(drawing: _Drawing, agent: Agent, connection: Connection) -> list
     for number, (label, policy) in enumerate(_policies(agent, name)):
         above = source
         if policy.needs_approval and policy.enabled:
-            within = f"approval within {duration_words(policy.deadline)}"
+            asked = "approval" if policy.approve_n == 1 else f"{policy.approve_n} approvals"
+            within = f"{asked} within {duration_words(policy.deadline)}"
             gate = f"gate-{name}-{number}"
             above = drawing.node(gate, policy.permission, within, after=source, state="act")
         effect = EFFECTS[policy.effect] if policy.enabled else "switched off"

@@ -113,6 +113,11 @@ class Agent(models.Model):
         """Its own and those of its connections; of two for one pattern, its own."""
         return with_lent(list(self.tools.all()), list(self.connections.all()))
 
+    def policies_shown(self) -> "list[ToolPolicy]":
+        """For people: the last one is for the tools that no other names."""
+        named = [policy for policy in self.policies() if policy.pattern != "*"]
+        return [*named, self.policy_for("*")]
+
     def policy_for(self, tool: str) -> "ToolPolicy":
         """The policy of ``tool`` (full name): an exact pattern wins, else the longest that matches.
 

@@ -7,7 +7,7 @@ from django.views.decorators.http import require_safe
 
 from sessions_app.graph.agent import agent_part
 from sessions_app.graph.service import part_view
-from sessions_app.models import Agent, ToolPolicy
+from sessions_app.models import Agent
 
 reading = permission_required("sessions_app.view_session", raise_exception=True)
 
@@ -19,7 +19,7 @@ def agent_list(request: HttpRequest) -> HttpResponse:
     agents = Agent.objects.prefetch_related("connections__tools", "tools").order_by(
         "-enabled", "name"
     )
-    policies = [(agent, _policies(agent)) for agent in agents]
+    policies = [(agent, agent.policies_shown()) for agent in agents]
     return render(request, "agents/list.html", {"agents": policies})
 
 
@@ -29,10 +29,9 @@ def agent_graph(request: HttpRequest, name: str) -> HttpResponse:
     """What a turn of this agent can go through; drawn from its definition alone."""
     agents = Agent.objects.prefetch_related("connections__tools", "tools")
     agent = get_object_or_404(agents, name=name)
-    context = {"agent": agent, "policies": _policies(agent), "view": part_view(agent_part(agent))}
+    context = {
+        "agent": agent,
+        "policies": agent.policies_shown(),
+        "view": part_view(agent_part(agent)),
+    }
     return render(request, "agents/graph.html", context)
-
-
-def _policies(agent: Agent) -> list[ToolPolicy]:
-    named = [policy for policy in agent.policies() if policy.pattern != "*"]
-    return [*named, agent.policy_for("*")]

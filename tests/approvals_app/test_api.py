@@ -3,6 +3,7 @@
 from datetime import timedelta
 
 import pytest
+from django.contrib.auth.models import User
 from django.utils import timezone
 
 from approvals_app.models import Decision, Interrupt
@@ -200,3 +201,37 @@ def test_a_decision_that_does_not_fit_is_refused_by_field(client, change, field)
     assert response.status_code == 400
     assert field in response.json()["errors"]
     assert Interrupt.objects.get().state == "pending"
+
+
+def lapsed(row):
+    Interrupt.objects.update(deadline=timezone.now())
+
+
+def decided_elsewhere(row):
+    bob = build.person("bob", *build.LOOK)
+    row.decisions.create(request_id="r", actor=bob, verdict="approve", revision=1, args_hash="0")
+
+
+def voted_by_me(row):
+    ann = User.objects.get(username="ann")
+    row.votes.create(revision=1, verdict="approve", person=ann, at=timezone.now())
+
+
+def over(state):
+    return pytest.param(lambda row: Interrupt.objects.update(state=state), id=state)
+
+
+@pytest.mark.parametrize(
+    "happens",
+    [
+        *(over(state) for state in Interrupt.State.values if state != "pending"),
+        lapsed,
+        decided_elsewhere,
+        voted_by_me,
+    ],
+)
+def test_nobody_may_decide_what_takes_no_word_of_theirs(client, happens):
+    row = build.interrupt(build.session())
+    assert client.get(f"{BASE}/i-1").json()["you_may_decide"] is True
+    happens(row)
+    assert client.get(f"{BASE}/i-1").json()["you_may_decide"] is False

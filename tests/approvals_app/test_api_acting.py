@@ -52,6 +52,46 @@ def editable(args='{"amount": 12.50}', **policy):
     return build.interrupt(session, args=args, policy={"editable": True, **policy})
 
 
+def wrote(session, ann, bob):
+    build.message(session, "more", author=ann, turn=1)
+
+
+def edited_a_message(session, ann, bob):
+    edit = {"edited_by": ann, "edited_at": build.NOON}
+    build.message(session, "more", author=bob, turn=1, **edit)
+
+
+def answered(session, ann, bob):
+    question = {"kind": "question", "state": "answered", "decided_by": ann}
+    build.interrupt(session, "i-2", **question)
+
+
+def led(session, ann, bob):
+    session.behind.add(ann)
+
+
+@pytest.mark.parametrize(
+    ("had_a_say", "because"),
+    [
+        (wrote, "you wrote to it last"),
+        (edited_a_message, "you edited what it was told last"),
+        (answered, "you answered its question"),
+        (
+            led,
+            "you had a say in it (its settings, an edited message, or a session above or below it)",
+        ),
+    ],
+)
+def test_four_eyes_say_what_the_person_did(ann, client, had_a_say, because):
+    bob = build.person("bob", *build.LOOK)
+    session = build.session(started_by=bob)
+    build.message(session, "hello", author=bob, turn=1)
+    had_a_say(session, ann, bob)
+    row = build.interrupt(session, policy={"four_eyes": True})
+    response = client.post(f"{BASE}/i-1/decide", edited(row))
+    assert (response.status_code, response.json()["because"]) == (403, because)
+
+
 # Holds and deadlines -------------------------------------------------------------------------
 
 

@@ -1,5 +1,6 @@
 """The form that starts a session."""
 
+import re
 import uuid
 
 import pytest
@@ -44,6 +45,36 @@ def test_the_form_offers_enabled_agents_with_model_and_tools(operator):
     for part in ("The desk", "demo:script", "shop__refund"):
         assert part in page
     assert 'value="gone"' not in page
+
+
+def tools_of(page):
+    """The tools of the first agent, each with * where it needs approval."""
+    listed = page.partition('<span class="choice-tools">')[2].partition("</label>")[0]
+    marked = re.sub('<span class="dot act"[^>]*>', "*", listed)
+    return re.sub("<[^>]+>", " ", marked).split()
+
+
+def test_the_form_says_what_holds_for_tools_that_no_pattern_names(operator):
+    desk = build.agent("desk")
+    shop = desk.connections.create(name="shop", command=["x"])
+    assert tools_of(operator.get("/sessions/new/").content.decode()) == ["any", "tool*"]
+    desk.tools.create(pattern="shop__look", needs_approval=False)
+    shop.tools.create(pattern="shop__refund")
+    page = operator.get("/sessions/new/").content.decode()
+    assert tools_of(page) == ["shop__look", "shop__refund", "*", "any", "other*"]
+
+
+def test_the_agents_page_says_all_that_stands_before_a_tool(operator):
+    desk = build.agent("desk")
+    desk.tools.create(
+        pattern="shop__refund", permission="refunds.approve", approve_n=2, deny_m=2,
+        four_eyes=True, at_deadline="escalate",
+    )  # fmt: skip
+    words = re.sub("<[^>]+>", "", operator.get("/agents/").content.decode())
+    assert (
+        "Needs 2 approvals by refunds.approve within 1 h, else others are asked · medium risk "
+        "· four eyes · 2 rejections end it"
+    ) in words
 
 
 def test_sending_it_twice_starts_one_session(operator, temporal_engine):
