@@ -3,18 +3,17 @@
 Every variable is listed in docs/install.md. A value that cannot be read stops the start.
 """
 
-from pathlib import Path
-
 from environs import Env, validate
 
+from dexweb import place
 from dexweb.keys import signing_key
 from dexweb.periods import whole_days
 
 env = Env()
 between, KIB = validate.Range, 1024
 
-BASE_DIR = Path(__file__).resolve().parent.parent
-DEXWEB_VAR = Path(env.str("DEXWEB_VAR", "") or BASE_DIR / "var").resolve()
+BASE_DIR = place.BASE_DIR
+DEXWEB_VAR = place.var()
 DEXWEB_VAR.mkdir(mode=0o700, parents=True, exist_ok=True)
 
 DEBUG = env.bool("DEXWEB_DEBUG", False)
