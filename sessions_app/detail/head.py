@@ -50,6 +50,10 @@ class Head:
     def turn_runs(self) -> bool:
         return self.session.open and self.session.phase != Session.Phase.IDLE
 
+    @property
+    def used_up(self) -> bool:
+        return self.limit is not None and self.limit[0] >= self.limit[1]
+
 
 def head_of(session: Session, user: object, now: datetime) -> Head:
     """What the head shows ``user``. Few queries, some of them only while something waits."""

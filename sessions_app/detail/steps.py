@@ -11,6 +11,7 @@ from django.db.models.functions import Left, Length
 
 from approvals_app.models import Interrupt
 from sessions_app.conversation import tool_words
+from sessions_app.detail.event_words import words_of
 from sessions_app.detail.turns import graph_step
 from sessions_app.detail.words import EFFECT_WORDS, TYPE_WORDS
 from sessions_app.graph.words import State, duration_words, state_of
@@ -22,6 +23,7 @@ VALUE_SHOWN = 16 * 1024
 RAW_OF_STEP = {"text": "text", "reasoning": "reasoning", "response": "response", "detail": "detail"}
 RAW_OF_CALL = {"args": "args", "result": "result", "words": "words"}
 CALLS_LISTED = 50
+RAISES_LISTED = 10
 
 
 @dataclass(frozen=True)
@@ -68,6 +70,8 @@ class StepPanel:
     call: ToolCall | None
     interrupt: Interrupt | None
     until: datetime | None
+    #: Who let it go on while it waited for spend, in words.
+    raised: list[str]
 
 
 def panel(session: Session, step_id: str, now: datetime) -> StepPanel | None:
@@ -100,6 +104,7 @@ def panel(session: Session, step_id: str, now: datetime) -> StepPanel | None:
         call=call,
         interrupt=interrupt,
         until=_until(step, call),
+        raised=_raised(session, step),
     )
 
 
@@ -156,6 +161,15 @@ def _effect(step: Step, call: ToolCall | None) -> str:
     if call is None or step.type in ("AwaitAnswer", "DurableWait"):
         return ""
     return EFFECT_WORDS.get(call.effect, call.effect)
+
+
+def _raised(session: Session, step: Step) -> list[str]:
+    if step.type != "AwaitSpend" or step.started_at is None:
+        return []
+    given = session.events.filter(type="spend.raised", step_id="", at__gte=step.started_at)
+    if step.ended_at:
+        given = given.filter(at__lte=step.ended_at)
+    return [words_of(event.type, event.payload) for event in given.order_by("-seq")[:RAISES_LISTED]]
 
 
 def _until(step: Step, call: ToolCall | None) -> datetime | None:

@@ -149,9 +149,14 @@ def _left_of_raise(call: ModelCallAsked) -> Decimal:
     """What the session may still spend over its budgets."""
     if not call.raised:
         return NOTHING
-    used = _sum(SpendDay.objects.filter(session=call.session_id), "raised")
-    reserved = SpendReservation.objects.filter(session=call.session_id, over=True)
-    return call.raised - used - _sum(reserved, "amount")
+    return call.raised - used_of_raise(call.session_id)
+
+
+def used_of_raise(session_id: str) -> Decimal:
+    """What a session has spent over its budgets, reserved amounts included."""
+    used = SpendDay.objects.filter(session=session_id)
+    reserved = SpendReservation.objects.filter(session=session_id, over=True)
+    return _sum(used, "raised") + _sum(reserved, "amount")
 
 
 def _reservation_of(call: ModelCallAsked) -> QuerySet[SpendReservation]:

@@ -19,7 +19,13 @@ from sessions_app.models import (
     UnpricedModel,
 )
 from sessions_app.models.spend import today_of
-from sessions_app.spend.budgets import Counted, counting, known_and_reserved, spent_of
+from sessions_app.spend.budgets import (
+    Counted,
+    counting,
+    known_and_reserved,
+    spent_of,
+    used_of_raise,
+)
 from sessions_app.spend.words import budget_words
 
 BUDGETS_AT_MOST = 50
@@ -162,7 +168,5 @@ def limit_of(session: Session) -> tuple[Decimal, Decimal] | None:
     spent, limit = min(own, key=lambda pair: pair[1] - pair[0])
     if not session.spend_raised:
         return spent, limit
-    days = SpendDay.objects.filter(session=session.pk)
-    used = days.aggregate(total=Sum("raised"))["total"] or Decimal(0)
-    beyond = max(Decimal(0), spent - used - limit)
+    beyond = max(Decimal(0), spent - used_of_raise(session.pk) - limit)
     return spent, limit + beyond + session.spend_raised

@@ -23,10 +23,13 @@ _NOW = {
 
 
 def dollars(amount: Decimal) -> str:
-    """With two decimals, or as many as it takes to tell a small amount from nothing."""
-    if amount and abs(amount) < Decimal("0.01"):
+    """Cents; a third decimal below ten dollars if it is any, and all of what is less than that."""
+    if not amount:
+        return "$0"
+    if abs(amount) < Decimal("0.001"):
         return f"${amount.normalize():f}"
-    return f"${amount:,.2f}"
+    exact = amount < 10 and round(amount, 3) != round(amount, 2)
+    return f"${amount:,.3f}" if exact else f"${amount:,.2f}"
 
 
 def budget_words(budget: SpendBudget) -> str:
@@ -50,6 +53,17 @@ def refused_words(budget: SpendBudget, spent: Decimal) -> str:
     when = _NOW[SpendBudget.Period(budget.period)]
     return (
         f"The budget {budget.name} is used up{when}: {dollars(spent)} of {dollars(budget.amount)}."
+    )
+
+
+def raised_words(amount: Decimal, limit: Decimal | None) -> str:
+    """What a raise by ``amount`` did; ``limit`` is the session's own, that is in force now."""
+    if not amount:
+        return "The call is asked about again. The session goes on if its budgets allow it now."
+    in_all = f", {dollars(limit)} in all" if limit is not None else ""
+    return (
+        f"It may spend {dollars(amount)} more{in_all}. The call is asked about again, and the "
+        "session goes on if that is enough."
     )
 
 

@@ -15,6 +15,7 @@ from django.utils.safestring import SafeString
 
 from approvals_app.deception import segments, suspicious
 from sessions_app import state_words
+from sessions_app.spend.words import dollars
 
 register = template.Library()
 
@@ -157,12 +158,13 @@ def span(value: Any) -> str:
 def money(amount: Any) -> str:
     """US dollars and cents; a third decimal below ten dollars if it is any; a trace is said to be one."""
     value = Decimal(str(amount or 0))
-    if value == 0:
-        return "$0"
-    if 0 < value < Decimal("0.001"):
-        return "<$0.001"
-    exact = value < 10 and round(value, 3) != round(value, 2)
-    return f"${value:,.3f}" if exact else f"${value:,.2f}"
+    return "<$0.001" if 0 < value < Decimal("0.001") else dollars(value)
+
+
+@register.filter
+def money_of_limit(amount: Any) -> str:
+    """As `money`, but a trace in full: beside a limit that may be one itself."""
+    return dollars(Decimal(str(amount or 0)))
 
 
 @register.filter

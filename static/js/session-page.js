@@ -35,6 +35,8 @@ const head = paced(async () => {
   const fresh = await load(`${old.dataset.url}?tab=${views.current()}`);
   const next = replace(old, fresh?.querySelector("#session-head"));
   title(next);
+  // What was said of a turn is no news any more once it is over.
+  if (!next.hasAttribute("data-turn-runs")) document.querySelector("#session-notice [data-while-turn]")?.remove();
   children();
   if (live.dataset.state === "live") state("live", "live");
 }, 500);

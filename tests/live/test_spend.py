@@ -87,6 +87,8 @@ def test_a_used_up_budget_stops_the_next_call_until_a_person_raises_it(priced, a
     assert session.events.get(type="spend.raised").payload["by"] == "ann"
     assert AuditEntry.objects.get(action="spend.raised").detail["amount"] == "2.5"
     shown = rest.get(f"/api/v1/sessions/{session.pk}").json()["spend"]
+    panel = client.get(f"/sessions/{session.pk}/steps/{step.step_id}/").content.decode()
+    assert "ann lets it spend $2.5 more" in panel
     # On top of what was spent when it was raised, which was over the budget by then.
     assert Decimal(shown["limit"]) == cost + Decimal("2.5")
     assert shown["counted"] == str(session.spend)

@@ -92,6 +92,9 @@ def test_a_raise_counts_on_top_of_what_was_spent_when_it_was_given(ann, of):
     of.save()
     shown = build.client_of(ann).get(f"/api/v1/sessions/{of.pk}").json()["spend"]
     assert shown["limit"] == "3.500000"
+    admit(asked(of, 3, raised="2"))
+    shown = build.client_of(ann).get(f"/api/v1/sessions/{of.pk}").json()["spend"]
+    assert (shown["limit"], shown["counted"]) == ("3.500000", "1.900000")
 
 
 def test_a_model_that_has_a_price_by_now_is_unknown_no_more(ann, of):
