@@ -9,7 +9,7 @@ from typing import Any
 from django.utils import timezone
 
 from approvals_app.argument_diff import changes
-from approvals_app.argument_rows import argument_rows, pretty
+from approvals_app.argument_rows import ArgumentRow, argument_rows, pretty
 from approvals_app.edit_form import FieldError, Review, edit_fields, field_errors
 from approvals_app.forms import DecisionForm
 from approvals_app.inbox import standing
@@ -28,10 +28,33 @@ EFFECTS = {
 }
 
 
-def risky(interrupts: Iterable[Interrupt]) -> list[tuple[str, str]]:
-    """Tool and effect of those that take a second step to approve: high risk, or one not known."""
+@dataclass(frozen=True)
+class Sure:
+    """A call that takes a second step to approve: tool, effect, and its arguments as they will run.
+
+    ``edited``: by whom, in words; "" where they are the agent's own.
+    """
+
+    id: str
+    tool: str
+    effect: str
+    arguments: list[ArgumentRow]
+    edited: str = ""
+
+
+def risky(interrupts: Iterable[Interrupt], edited: str = "") -> list[Sure]:
+    """Those of high risk, or of one that is not known; ``edited`` is JSON text to run instead."""
     high = (row for row in interrupts if row.risk not in ("low", "medium"))
-    return list(dict.fromkeys((row.tool, EFFECTS.get(row.effect, row.effect)) for row in high))
+    return [
+        Sure(
+            row.pk,
+            row.tool,
+            EFFECTS.get(row.effect, row.effect),
+            argument_rows(edited or row.args),
+            "you" if edited else row.edited_by_name,
+        )
+        for row in high
+    ]
 
 
 @dataclass(frozen=True)
@@ -93,6 +116,7 @@ def panel_context(
     typed = typed or Typed()
     seen = _seen(user, interrupt)
     rows = argument_rows(interrupt.args)
+    edits = _edits(seen, interrupt, typed, refusal)
     return {
         "interrupt": interrupt,
         "form": DecisionForm.offered(interrupt, typed.reason),
@@ -100,7 +124,7 @@ def panel_context(
         "tried": typed.tried if typed.tried in Decision.Verdict.values else "",
         "shown": typed.shown,
         "typed_args": typed.args,
-        "risky": risky([interrupt]),
+        "risky": risky([interrupt], edits["review"].text if edits["review"] else ""),
         "answered": answered or refusal is not None,
         "arguments": rows,
         "folded": sum(row.long for row in rows),
@@ -109,7 +133,7 @@ def panel_context(
         "can_view_session": user.has_perm("sessions_app.view_session"),
         **_people(seen, interrupt),
         **_state(seen, interrupt),
-        **_edits(seen, interrupt, typed, refusal),
+        **edits,
         "version": _version(interrupt, seen),
     }
 

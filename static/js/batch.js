@@ -1,4 +1,4 @@
-// The review of several approvals: how many are ticked, and what was sent is selected no more.
+// The review of several approvals: how many are ticked, what the second step names, and what was sent is selected no more.
 const KEPT = "dexweb-batch";
 
 const form = document.querySelector("[data-batch]");
@@ -10,7 +10,11 @@ function start(form) {
   const boxes = [...form.querySelectorAll("[data-batch-in]")];
   const show = () => {
     const count = boxes.filter((box) => box.checked).length;
-    for (const box of boxes) box.closest("[data-batch-item]").classList.toggle("out", !box.checked);
+    for (const box of boxes) {
+      box.closest("[data-batch-item]").classList.toggle("out", !box.checked);
+      const sure = form.querySelector(`[data-sure="${CSS.escape(box.value.split(":")[0])}"]`);
+      if (sure) sure.hidden = !box.checked;
+    }
     for (const words of form.querySelectorAll("[data-batch-count]")) words.textContent = count;
     for (const button of form.querySelectorAll("button[value]")) button.disabled = !count;
   };

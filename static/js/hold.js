@@ -22,3 +22,16 @@ document.addEventListener("input", (event) => {
 
 // Who decides has no more need of it.
 document.addEventListener("submit", (event) => event.target.matches(".decide, .answer") && clearTimeout(timer), true);
+
+// A form that stays as it is while the panel around it is drawn anew still says who else is on it.
+function tell(panel) {
+  const words = panel.querySelector("[data-held]");
+  if (!words) return;
+  const who = panel.querySelector('[data-hold="other"] .hold-who b');
+  words.hidden = !who;
+  if (who) words.querySelector("b").replaceChildren(...who.cloneNode(true).childNodes);
+}
+
+for (const name of ["panel:changed", "htmx:afterSettle"]) {
+  document.addEventListener(name, () => document.querySelectorAll(".ask").forEach(tell));
+}

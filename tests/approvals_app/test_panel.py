@@ -1,5 +1,7 @@
 """The panel of one approval: who is at it, who voted, who is kept out, and what is still folded."""
 
+import json
+import re
 import uuid
 from datetime import timedelta
 
@@ -210,6 +212,60 @@ def test_four_eyes_keeps_the_starter_out_in_words(approver, ann):
     page = panel(approver)
     assert "second pair of eyes, and you started this session" in page
     assert 'name="verdict"' not in page
+
+
+def test_four_eyes_are_a_quiet_note_until_somebody_tries(approver, ann):
+    session = build.session(started_by=ann)
+    build.message(session, "go", author=ann, turn=1)
+    row = build.interrupt(session, policy={"four_eyes": True})
+    page = panel(approver)
+    assert '<div class="note off">' in page
+    assert 'role="alert"' not in page
+    tried = {"verdict": "approve", "revision": 1, "args_hash": row.args_hash}
+    refused = act(approver, "decide", **tried).content.decode()
+    assert 'role="alert" data-code="four_eyes"' in refused
+    assert refused.count("second pair of eyes") == 1
+
+
+def words_of(part):
+    return " ".join(re.sub("<[^>]+>", " ", part).split())
+
+
+def sheet(page):
+    return page.partition('class="sure"')[2].partition("sure-actions")[0]
+
+
+def test_the_second_step_of_high_risk_shows_every_argument_in_full_and_marked(approver):
+    args = {"order": "A-1042", "note": "a\u202eb", "body": "word " * 400 + "end"}
+    build.interrupt(build.session(), args=json.dumps(args))
+    shown = sheet(panel(approver))
+    assert "A-1042" in shown
+    assert "word end" in shown
+    assert 'class="char"' in shown
+    assert "<details" not in shown
+
+
+def test_the_second_step_shows_edited_arguments_as_they_will_run(approver):
+    session = build.session()
+    build.call(session, "call-i-1", '{"amount": 12.50}', schema={"type": "object"})
+    row = build.interrupt(session, policy={"editable": True})
+    named = {"revision": 1, "args_hash": row.args_hash}
+    shown = words_of(sheet(act(approver, "edit", args='{"amount": 7}', **named).content.decode()))
+    assert "as edited by you amount 7" in re.sub("All arguments of the call ", "", shown)
+    assert "12.50" not in shown
+
+
+def held_words(page):
+    return page.partition("data-held")[2].partition("</p>")[0]
+
+
+def test_at_the_buttons_it_says_who_else_is_on_it_and_what_happens(approver, ann):
+    held(build.person("bob", *build.LOOK))
+    words = held_words(panel(approver))
+    assert "bob is on it: what you send is refused until" in words_of(words.partition(">")[2])
+    assert not words.startswith(" hidden")
+    Interrupt.objects.update(hold_by=ann, hold_by_name="ann")
+    assert held_words(panel(approver)).startswith(" hidden")
 
 
 def test_who_decides_for_somebody_sees_for_whom(client, ann):

@@ -32,6 +32,7 @@ def test_an_approved_refund_runs_and_the_turn_ends_without_a_reload(visit):
     yes = page.get_by_role("button", name="Yes, approve")
     expect(yes).to_be_focused()
     expect(page.locator(".sure")).to_contain_text("Writes, runs once, never retried")
+    expect(page.locator(".sure .args")).to_contain_text("A-1042")
     page.keyboard.press("Escape")
     expect(yes).to_be_hidden()
     page.keyboard.press("a")
