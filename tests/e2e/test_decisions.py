@@ -125,6 +125,17 @@ def test_the_loser_of_a_race_learns_who_won_and_keeps_the_reason(visit, site):
     expect(ada.locator(".ask")).to_contain_text("Not without a photo.")
 
 
+def test_the_buttons_say_who_is_on_it_until_it_is_taken_over(visit, site):
+    demo, ada = approval_pages(visit, site, "demo", "ada")
+    held = demo.locator(".ask-actions .held")
+    expect(held).to_be_hidden()
+    ada.get_by_role("button", name="I’m on it").click()
+    expect(held).to_contain_text("ada is on it: what you send is refused")
+    demo.get_by_role("button", name="Take over").click()
+    expect(held).to_be_hidden()
+    expect(ada.locator(".ask-actions .held")).to_contain_text("demo is on it")
+
+
 def test_what_was_typed_stays_when_somebody_else_decides_first(visit, site):
     demo, ada = approval_pages(visit, site, "demo", "ada")
     type_reason(ada, "Half a thought")

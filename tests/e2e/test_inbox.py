@@ -67,6 +67,27 @@ def test_what_is_selected_on_one_page_and_the_next_is_decided_with_a_result_for_
     assert sorted(ids) == sorted(chosen)
 
 
+def test_the_second_step_of_a_batch_shows_what_is_ticked_and_no_more(visit, site):
+    chosen = []
+    for _ in range(2):
+        form = visit("demo", site.start("clerk")).locator("form.decide")
+        expect(form).to_be_visible()
+        chosen.append(form.get_attribute("action").rstrip("/").split("/")[-2])
+    page = visit("demo", "/approvals/batch/?" + "&".join(f"id={one}" for one in chosen))
+    shown = page.locator(".sure li:visible")
+    page.locator("[data-batch-in]").first.uncheck()
+    page.get_by_role("button", name=re.compile("^Approve 1")).click()
+    expect(shown).to_have_count(1)
+    expect(shown.locator(".args")).to_contain_text("A-1120")
+    page.get_by_role("button", name="Not yet").click()
+
+    page.locator("[data-batch-in]").first.check()
+    page.get_by_role("button", name=re.compile("^Approve 2")).click()
+    expect(shown).to_have_count(2)
+    page.get_by_role("button", name="Yes, approve").click()
+    expect(page.locator(".result[data-ok]")).to_have_count(2)
+
+
 def test_twins_that_change_keep_their_differences_marked(visit, site):
     session = visit("demo", site.start("pair"))
     expect(session.locator("form.decide")).to_be_visible()
