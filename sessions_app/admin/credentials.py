@@ -58,18 +58,22 @@ class CredentialForm(RevisionForm):
 class CredentialAdmin(RevisionAdmin):
     form = CredentialForm
     audited_secrets = {"new_value": "value"}
-    list_display = ["name", "ending", "base_url", "used_by", "enabled", "updated_at"]
+    list_display = ["name", "ending", "readable", "base_url", "used_by", "enabled", "updated_at"]
     list_filter = ["enabled"]
     search_fields = ["name", "base_url"]
     fieldsets = [(None, {"fields": ["name", "new_value", "base_url", "enabled"]})]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Credential]:
-        rows = super().get_queryset(request).defer("value")
+        rows = super().get_queryset(request).sealed()
         return rows.prefetch_related("agent_set", "connection_set")
 
     @admin.display(description="value", empty_value="stored")
     def ending(self, credential: Credential) -> str:
         return f"…{credential.last_four}" if credential.last_four else "stored"
+
+    @admin.display(description="can be read", boolean=True)
+    def readable(self, credential: Credential) -> bool:
+        return credential.readable
 
     @admin.display(description="used by", empty_value="nothing")
     def used_by(self, credential: Credential) -> str | None:

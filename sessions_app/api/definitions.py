@@ -128,11 +128,16 @@ def _names(value: Any) -> list[str]:
 
 
 class CredentialSerializer(serializers.ModelSerializer[Credential]):
+    """``readable``: false where the key it was stored with is not among those in force."""
+
+    readable = serializers.BooleanField(read_only=True)
+
     class Meta:
         model = Credential
         fields = [
             "name",
             "last_four",
+            "readable",
             "base_url",
             "enabled",
             "revision",
@@ -193,7 +198,7 @@ class CredentialList(ApiView):
     )
     def get(self, request: Request) -> Response:
         """Credentials without their values."""
-        return self.page(Credential.objects.without_value())
+        return self.page(Credential.objects.sealed())
 
     @extend_schema(
         operation_id="credentials_set",
@@ -224,5 +229,5 @@ class CredentialList(ApiView):
             if present:
                 credential.revision = F("revision") + 1
             credential.save()
-            credential = Credential.objects.without_value().get(pk=credential.pk)
+            credential = Credential.objects.sealed().get(pk=credential.pk)
         return Response(CredentialSerializer(credential).data, status=200 if present else 201)

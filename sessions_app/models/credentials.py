@@ -3,14 +3,30 @@
 from typing import Any
 
 from django.db import models
+from django.db.models.functions import Cast
 
-from sessions_app.models.encrypted import EncryptedTextField
+from sessions_app.models.encrypted import EncryptedTextField, WrongCredentialKey, opens
+
+
+class CredentialUnreadable(Exception):
+    """No key in force opens this one; its words name it and say what to do."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(
+            f"The credential “{name}” cannot be decrypted: the key it was stored with is not in "
+            "DEXWEB_CREDENTIAL_KEYS (or the key file under DEXWEB_VAR). Add that key, or enter the "
+            "credential anew in the admin site."
+        )
 
 
 class CredentialQuerySet(models.QuerySet["Credential"]):
     def without_value(self) -> "CredentialQuerySet":
         """For every list and form: the secret is not even read."""
         return self.defer("value")
+
+    def sealed(self) -> "CredentialQuerySet":
+        """The same, with what `readable` needs: the value as it is stored."""
+        return self.without_value().annotate(sealed=Cast("value", models.TextField()))
 
 
 class Credential(models.Model):
@@ -43,3 +59,15 @@ class Credential(models.Model):
             # Of a short secret four characters would be most of it.
             self.last_four = self.value[-4:] if len(self.value) >= 16 else ""
         super().save(*args, **kwargs)
+
+    def secret(self) -> str:
+        """The value in clear. Raises `CredentialUnreadable`."""
+        try:
+            return self.value
+        except WrongCredentialKey as error:
+            raise CredentialUnreadable(self.name) from error
+
+    @property
+    def readable(self) -> bool:
+        """Whether the keys in force open it; of a row from `CredentialQuerySet.sealed`."""
+        return opens(self.sealed)  # type: ignore[attr-defined]

@@ -19,6 +19,15 @@ class WrongCredentialKey(Exception):
         )
 
 
+def opens(sealed: str) -> bool:
+    """Whether a value, as it is stored, can be read with the keys in force."""
+    try:
+        ring().decrypt(sealed.encode())
+    except InvalidToken:
+        return not sealed
+    return True
+
+
 class EncryptedTextField(models.TextField):
     """Text, Fernet-encrypted in the database. Only ``isnull`` can be looked up.
 

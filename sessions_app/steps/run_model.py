@@ -95,7 +95,7 @@ class RunModel:
                     deltas.add,
                 )
             except (ModelUnavailable, ModelFailed, ToolCallError) as error:
-                retryable = getattr(error, "retryable", isinstance(error, ToolCallError))
+                retryable = getattr(error, "retryable", False)
                 words = keepable(str(error))
                 billed = isinstance(error, ModelFailed) and error.billed
                 failed = await in_database(fail)(given, begun, words, retryable, billed)

@@ -2,14 +2,15 @@
 
 from typing import Any
 
-from django.db.models import Exists, OuterRef, Q, prefetch_related_objects
+from django.db.models import Exists, OuterRef, Prefetch, Q, prefetch_related_objects
 
 from sessions_app.flow.terms import ApprovalPolicy, EscalationStep
 from sessions_app.llm.factory import ModelSpec, ModelUnavailable
 from sessions_app.models import Agent, Connection, Credential, ToolPolicy
+from sessions_app.models.credentials import CredentialUnreadable
 from sessions_app.session_settings import effective
 from sessions_app.tools.durations import duration_seconds
-from sessions_app.tools.mcp import ConnectionSpec, ConnectionUnavailable
+from sessions_app.tools.mcp import ConnectionSpec, ConnectionUnusable
 
 
 def agent_named(name: str) -> Agent:
@@ -23,7 +24,10 @@ def agent_named(name: str) -> Agent:
     return (
         Agent.objects.annotate(some_off=Exists(off))
         .select_related("credential")
-        .prefetch_related("connections__credential")
+        .defer("credential__value")
+        .prefetch_related(
+            Prefetch("connections__credential", queryset=Credential.objects.without_value())
+        )
         .get(name=name)
     )
 
@@ -49,12 +53,16 @@ def turn_settings(agent: Agent, changes: dict[str, Any]) -> dict[str, Any]:
 def model_spec(settings: dict[str, Any], call_index: int, purpose: str = "") -> ModelSpec:
     """The model of a turn, for its answer or for another ``purpose``, which offline ones ask for.
 
-    Raises `ModelUnavailable` when its credential is gone or disabled.
+    Raises `ModelUnavailable` when its credential is gone, disabled, or cannot be decrypted.
     """
     credential = _credential(settings["credential"])
+    try:
+        api_key = credential.secret() if credential else ""
+    except CredentialUnreadable as error:
+        raise ModelUnavailable(str(error)) from error
     return ModelSpec(
         name=settings["model"],
-        api_key=credential.value if credential else "",
+        api_key=api_key,
         base_url=credential.base_url if credential else "",
         settings={**settings["settings"], "model_call_index": call_index, "purpose": purpose},
     )
@@ -63,7 +71,7 @@ def model_spec(settings: dict[str, Any], call_index: int, purpose: str = "") -> 
 def _credential(name: str) -> Credential | None:
     if not name:
         return None
-    credential = Credential.objects.filter(name=name, enabled=True).first()
+    credential = Credential.objects.without_value().filter(name=name, enabled=True).first()
     if credential is None:
         raise ModelUnavailable(
             f"The credential “{name}” is gone or disabled. Choose another in the admin site."
@@ -104,9 +112,13 @@ def connection_specs(agent: Agent) -> list[ConnectionSpec]:
 
 
 def connection_spec(row: Connection) -> ConnectionSpec:
-    """Raises `ConnectionUnavailable` when its credential is disabled."""
+    """Raises `ConnectionUnusable` when its credential is disabled or cannot be decrypted."""
     if row.credential and not row.credential.enabled:
-        raise ConnectionUnavailable(f"The credential of the connection {row.name} is disabled.")
+        raise ConnectionUnusable(f"The credential of the connection {row.name} is disabled.")
+    try:
+        secret = row.credential.secret() if row.credential else ""
+    except CredentialUnreadable as error:
+        raise ConnectionUnusable(f"The connection {row.name} cannot be used. {error}") from error
     return ConnectionSpec(
         name=row.name,
         transport=row.transport,  # type: ignore[arg-type]
@@ -114,7 +126,7 @@ def connection_spec(row: Connection) -> ConnectionSpec:
         env=row.env,
         url=row.url,
         headers=row.headers,
-        secret=row.credential.value if row.credential else "",
+        secret=secret,
     )
 
 

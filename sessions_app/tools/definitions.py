@@ -83,7 +83,12 @@ class ToolResult:
 
 
 class ToolCallError(Exception):
-    """A tool call that gave no result. `message` is in words and holds no secret."""
+    """A tool call that gave no result. `message` is in words and holds no secret.
+
+    `retryable`: it may go better by itself.
+    """
+
+    retryable = True
 
     def __init__(self, message: str) -> None:
         super().__init__(message)
@@ -96,6 +101,12 @@ class ToolRaised(ToolCallError):
 
 class ConnectionUnavailable(ToolCallError):
     """The server could not be started or reached before the call was sent: nothing ran."""
+
+
+class ConnectionUnusable(ConnectionUnavailable):
+    """The server was not asked, and will not be until somebody has mended its settings."""
+
+    retryable = False
 
 
 class ConnectionLost(ToolCallError):

@@ -190,9 +190,11 @@ def test_a_credential_that_no_key_opens_can_still_be_entered_anew(client, creden
 
     with connection.cursor() as cursor:
         cursor.execute("UPDATE sessions_app_credential SET value = 'garbage'")
+    assert 'alt="False"' in text(client.get("/admin/sessions_app/credential/"))
     sent = fields_of(client, address(credential))
     client.post(address(credential), {**sent, "new_value": SECRET})
     assert Credential.objects.get().value == SECRET
+    assert 'alt="False"' not in text(client.get("/admin/sessions_app/credential/"))
 
 
 def test_the_list_asks_a_fixed_number_of_queries(client, django_assert_max_num_queries):

@@ -1,6 +1,7 @@
 """Agents, connections and credentials over REST."""
 
 import pytest
+from cryptography.fernet import Fernet
 
 from sessions_app.models import Connection, Credential, ToolPolicy
 from tests.sessions_app.api import build
@@ -72,3 +73,13 @@ def test_the_value_of_a_refused_credential_is_not_repeated():
     response = client.post("/api/v1/credentials/", {"name": "not a name!", "value": SECRET})
     assert response.status_code == 400
     assert SECRET not in response.content.decode()
+
+
+def test_a_credential_whose_key_is_gone_is_listed_as_one_that_cannot_be_read(settings):
+    Credential.objects.create(name="old", value=SECRET)
+    settings.DEXWEB_CREDENTIAL_KEYS = [Fernet.generate_key().decode()]
+    client = build.client_of(build.person("ann", "view_credential", "change_credential"))
+    [row] = client.get("/api/v1/credentials/").json()["results"]
+    assert row["readable"] is False
+    renewed = client.post("/api/v1/credentials/", {"name": "old", "value": "another-long-secret"})
+    assert renewed.json()["readable"] is True
