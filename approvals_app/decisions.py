@@ -6,7 +6,6 @@ delivers it with the same request id, and the Flow takes each request id once.
 
 from __future__ import annotations
 
-import logging
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -48,8 +47,6 @@ from sessions_app.flow.terms import Actor
 from sessions_app.models import ToolCall
 from sessions_app.text import check_size, keepable
 from sessions_app.tools.schemas import validate_args
-
-log = logging.getLogger(__name__)
 
 REASON_BYTES = 8 * 1024
 ABANDONED_AFTER = timedelta(seconds=15)
@@ -239,7 +236,7 @@ def deliver(decision: Decision, at_lock: str = Decision.State.REFUSED) -> Decisi
     try:
         async_to_sync(SessionEngine().resolve_interrupt)(interrupt.session_id, rpc)
     except (EngineUnavailable, NoWorker) as error:
-        _mark(decision, Decision.State.DELIVERY_PENDING)
+        _mark(decision, Decision.State.DELIVERY_PENDING, {"code": error.code})
         error.delivery = Decision.State.DELIVERY_PENDING
         raise
     except DexwebError as error:
@@ -348,20 +345,21 @@ def pending_delivery() -> list[Decision]:
     return list(rows[:50])
 
 
-def redeliver(decision: Decision) -> None:
-    """Try a kept decision again, if its person may still decide."""
+def redeliver(decision: Decision) -> DexwebError | None:
+    """Try a kept decision again, if its person may still decide; returns why it was not delivered."""
     try:
         authorise(decision.actor, decision.interrupt)
     except (DecisionNotAllowed, FourEyes) as error:
         _mark(decision, Decision.State.REFUSED, {"code": error.code, **error.details()})
         _audit_kept(decision)
-        return
+        return error
     try:
         # Who met a lock is not there to be told: their word is kept until it is let go.
         deliver(decision, at_lock=Decision.State.DELIVERY_PENDING)
     except DexwebError as error:
-        log.info("decision %s is not delivered: %s", decision.request_id, error.code)
         _audit_kept(decision)
+        return error
+    return None
 
 
 def _same_request(earlier: Decision, user: User, interrupt: Interrupt, asked: Asked) -> None:

@@ -245,7 +245,9 @@ def _version(interrupt: Interrupt, seen: Seen) -> str:
         seen.stands.may,
         f"{seen.hold.state}:{seen.hold.by}:{seen.hold.until}",
         seen.votes.count,
-        f"{delivering.pk}:{delivering.state}" if delivering else "",
+        f"{delivering.pk}:{delivering.state}:{delivering.refusal.get('code')}"
+        if delivering
+        else "",
         seen.known.refused.pk if seen.known.refused else "",
         f"{call.outcome}:{call.attempts}:{bool(call.started_at)}" if call else "",
     )

@@ -5,10 +5,13 @@ from collections.abc import Awaitable, Callable
 
 from asgiref.sync import sync_to_async
 from django.contrib.auth.decorators import login_not_required
-from django.db import DEFAULT_DB_ALIAS, connections
+from django.db import DEFAULT_DB_ALIAS, DatabaseError, connections
 from django.db.migrations.executor import MigrationExecutor
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.views.decorators.http import require_safe
+from temporalio.service import RPCError
+
+from dexweb.engine.errors import DexwebError, EngineStateUnreadable
 
 LIMIT_SECONDS = 2.0
 
@@ -64,4 +67,23 @@ def _ask_migrations() -> str:
 async def _engine() -> str:
     from dexweb.engine.client import SessionEngine
 
-    return "ok" if await SessionEngine().healthy() else "unreachable"
+    engine = SessionEngine()
+    if not await engine.healthy():
+        return "unreachable"
+    try:
+        session_id = await sync_to_async(_newest_session)()
+        if session_id:
+            await engine.check_readable(session_id)
+    except EngineStateUnreadable as error:
+        return f"{error.code}: a key is missing in DEXWEB_CREDENTIAL_KEYS"
+    except (DatabaseError, DexwebError, RPCError):
+        # Said by the other checks, or of that one session only.
+        pass
+    return "ok"
+
+
+def _newest_session() -> str | None:
+    from sessions_app.models import Session
+
+    running = Session.objects.filter(status=Session.Status.RUNNING)
+    return running.order_by("-updated_at", "-id").values_list("pk", flat=True).first()

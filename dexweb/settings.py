@@ -227,6 +227,7 @@ SPECTACULAR_SETTINGS = {
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
+    "filters": {"known_causes": {"()": "dexweb.engine.known_causes.KnownCauses"}},
     "formatters": {"line": {"format": "%(asctime)s %(levelname)s %(name)s %(message)s"}},
     "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
     "root": {"handlers": ["console"], "level": env.log_level("DEXWEB_LOG_LEVEL", "INFO")},
@@ -236,5 +237,6 @@ LOGGING = {
         "django.channels": {"level": "WARNING"},
         "httpx": {"level": "WARNING"},
         "mcp": {"level": "WARNING"},
+        "temporalio.worker._workflow": {"filters": ["known_causes"]},
     },
 }

@@ -40,7 +40,8 @@ def reconcile(session_id: str) -> None:
         close(session_id, *CLOSED_AS[found.status])
         return
     tries_again = found.task_attempt > 1
-    why = async_to_sync(SessionEngine().why_stuck)(session_id) if tries_again else ""
+    stuck = async_to_sync(SessionEngine().why_stuck)(session_id) if tries_again else None
+    why = stuck.why if stuck else ""
     if Session.objects.filter(pk=session_id).exclude(stuck=why[:WORDS_KEPT]).exists():
         _tell_stuck(session_id, why)
 

@@ -4,6 +4,7 @@ from django.conf import settings
 from django.db import models
 
 from approvals_app.models.interrupts import Interrupt
+from dexweb.engine.errors import EngineStateUnreadable, NoWorker
 
 
 class Decision(models.Model):
@@ -57,6 +58,21 @@ class Decision(models.Model):
 
     def __str__(self) -> str:
         return f"{self.verdict} by {self.actor}"
+
+    @property
+    def why_kept(self) -> str:
+        """Why one that is kept is not delivered yet, and when it will be."""
+        match self.refusal.get("code"):
+            case EngineStateUnreadable.code:
+                return f"{EngineStateUnreadable.why} It is kept, and is delivered after that."
+            case NoWorker.code:
+                return (
+                    "No worker has taken it yet. It is kept, and is delivered as soon as one does."
+                )
+        return (
+            "The engine has not taken it yet. It is kept, and is delivered as soon as the engine "
+            "is back."
+        )
 
 
 #: It is on its way.

@@ -16,7 +16,10 @@ from typing import Any
 from django.conf import settings
 from temporalio.api.common.v1 import WorkflowExecution
 from temporalio.api.enums.v1 import WorkflowTaskFailedCause
-from temporalio.api.workflowservice.v1 import GetWorkflowExecutionHistoryReverseRequest
+from temporalio.api.workflowservice.v1 import (
+    GetWorkflowExecutionHistoryRequest,
+    GetWorkflowExecutionHistoryReverseRequest,
+)
 from temporalio.client import (
     Client,
     WorkflowHandle,
@@ -30,11 +33,14 @@ from temporalio.exceptions import ApplicationError, WorkflowAlreadyStartedError
 from temporalio.service import RPCError, RPCStatusCode
 
 from dexweb.engine import backlog, embedded, errors
-from dexweb.engine.codec import data_converter
+from dexweb.engine.codec import StateCodec, data_converter
 from sessions_app.flow import state
 from sessions_app.flow.queues import flow_queue
 
 UNHANDLED_COMMAND = WorkflowTaskFailedCause.WORKFLOW_TASK_FAILED_CAUSE_UNHANDLED_COMMAND
+#: What a worker's failure is called that could not decrypt a session's state.
+UNREADABLE = errors.EngineStateUnreadable.__name__
+WHY_SHOWN = 500
 LOCK_RETRY_LIMIT = 2.0
 ANSWER_LIMIT = 15.0
 # What a call gets whose server is away, dies under it, is just coming up, or has too much to do.
@@ -219,8 +225,10 @@ class SessionEngine:
             except RPCError as error:
                 raise errors.EngineUnavailable() from error
 
-    async def why_stuck(self, session_id: str) -> str:
-        """What the worker said that could not go on with a session; "" if it went on, or just ended."""
+    async def why_stuck(
+        self, session_id: str
+    ) -> errors.NoWorker | errors.EngineStateUnreadable | None:
+        """Why the last worker could not go on with a session; None if it went on, or just ended."""
         async with self._reachable():
             client = await self.client()
             page = await client.workflow_service.get_workflow_execution_history_reverse(
@@ -235,9 +243,31 @@ class SessionEngine:
                     break
                 told = event.workflow_task_failed_event_attributes
                 # This one only says that news came while the worker was at it.
-                if told.HasField("failure") and told.cause != UNHANDLED_COMMAND:
-                    return str(await client.data_converter.decode_failure(told.failure))
-            return ""
+                if not told.HasField("failure") or told.cause == UNHANDLED_COMMAND:
+                    continue
+                if told.failure.application_failure_info.type == UNREADABLE:
+                    return errors.EngineStateUnreadable()
+                try:
+                    why = str(await client.data_converter.decode_failure(told.failure))
+                except errors.EngineStateUnreadable as error:
+                    return error
+                return errors.NoWorker(why=why)
+            return None
+
+    async def check_readable(self, session_id: str) -> None:
+        """Whether this process has the key of a session's state. Raises EngineStateUnreadable."""
+        async with self._reachable():
+            client = await self.client()
+            page = await client.workflow_service.get_workflow_execution_history(
+                GetWorkflowExecutionHistoryRequest(
+                    namespace=client.namespace,
+                    execution=WorkflowExecution(workflow_id=session_id),
+                    maximum_page_size=1,
+                )
+            )
+            for event in page.history.events:
+                started = event.workflow_execution_started_event_attributes
+                await StateCodec().decode(started.input.payloads)
 
     async def healthy(self) -> bool:
         """Whether the engine answers, within two seconds."""
@@ -278,6 +308,9 @@ class SessionEngine:
                 if conflict.lock_kind != "rpc" or loop.time() + pause > give_up:
                     raise
             except RPCError as error:
+                if error.status == RPCStatusCode.FAILED_PRECONDITION:
+                    # The engine takes nothing for a session that workers have failed to go on with.
+                    raise await self._away(await self.client(), session_id) from error
                 if error.status != RPCStatusCode.RESOURCE_EXHAUSTED or loop.time() > give_up:
                     raise errors.EngineUnavailable() from error
             await asyncio.sleep(pause)
@@ -323,14 +356,17 @@ class SessionEngine:
             return state.RpcAnswer(request_id, datetime.now(UTC).isoformat(), "accepted")
 
     async def _away(self, client: Client | None, session_id: str) -> errors.DexwebError:
-        """No answer in time: is it the engine that is away, or every worker of the pool?"""
+        """No answer in time: is it the engine, every worker of the pool, or one that cannot go on?"""
         if client is None or not await self.healthy():
             return errors.EngineUnavailable()
         try:
-            pool = (await self.snapshot(session_id)).pool
+            found = await self.snapshot(session_id)
+            stuck = await self.why_stuck(session_id) if found.task_attempt > 1 else None
         except errors.DexwebError as error:
             return error
-        return errors.NoWorker(pool=pool)
+        if isinstance(stuck, errors.EngineStateUnreadable):
+            return stuck
+        return errors.NoWorker(pool=found.pool, why=stuck.why[:WHY_SHOWN] if stuck else "")
 
     async def _closed_or_unknown(self, handle: WorkflowHandle[Any, Any]) -> errors.DexwebError:
         try:

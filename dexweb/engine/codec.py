@@ -14,12 +14,16 @@ from dataclasses import replace
 from cryptography.fernet import InvalidToken
 from django.conf import settings
 from temporalio.api.common.v1 import Payload
+from temporalio.api.failure.v1 import Failure
 from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.converter import (
     DataConverter,
+    DefaultFailureConverter,
     DefaultFailureConverterWithEncodedAttributes,
     PayloadCodec,
+    PayloadConverter,
 )
+from temporalio.exceptions import ApplicationError
 
 from dexweb.engine.errors import EngineStateUnreadable
 from dexweb.keys import ring
@@ -31,12 +35,29 @@ OFF_THE_LOOP_BYTES = 64 * 1024
 
 def data_converter() -> DataConverter:
     """How the Flow's data types go to the engine and back. Raises ImproperlyConfigured on bad keys."""
-    converter = replace(pydantic_data_converter, payload_codec=StateCodec())
+    converter = replace(
+        pydantic_data_converter, payload_codec=StateCodec(), failure_converter_class=Failures
+    )
     if not settings.DEXWEB_ENCRYPT_ENGINE_STATE:
         return converter
     ring()
     # What went wrong is told in the messages of failures, which the engine keeps too.
-    return replace(converter, failure_converter_class=DefaultFailureConverterWithEncodedAttributes)
+    return replace(converter, failure_converter_class=EncodedFailures)
+
+
+class Failures(DefaultFailureConverter):
+    """A missing key is told in its own words alone: its traceback would fill the worker's log."""
+
+    def to_failure(
+        self, exception: BaseException, payload_converter: PayloadConverter, failure: Failure
+    ) -> None:
+        if isinstance(exception, EngineStateUnreadable):
+            exception = ApplicationError(exception.why, type=type(exception).__name__)
+        super().to_failure(exception, payload_converter, failure)
+
+
+class EncodedFailures(Failures, DefaultFailureConverterWithEncodedAttributes):
+    pass
 
 
 class StateCodec(PayloadCodec):

@@ -9,6 +9,8 @@ from django.db import models
 from django.utils import timezone
 from django.utils.functional import cached_property
 
+from dexweb.engine.errors import EngineStateUnreadable
+
 if TYPE_CHECKING:
     from sessions_app.models.summaries import ContextSummary
 
@@ -168,6 +170,11 @@ class Session(models.Model):
     def idle_after_failure(self) -> bool:
         """Idle by its phase, which does not tell that the turn before came to nothing."""
         return self.open and self.phase == self.Phase.IDLE and self.turn_failed
+
+    @property
+    def stuck_without_key(self) -> bool:
+        """Whether it is stuck because workers lack the key of its state."""
+        return self.stuck == EngineStateUnreadable.why
 
     @cached_property
     def newest_summary(self) -> ContextSummary | None:

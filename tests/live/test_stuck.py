@@ -10,6 +10,8 @@ from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 
 from dexweb.engine.client import SessionEngine, connect
 from dexweb.engine.embedded import engine_address
+from dexweb.engine.errors import NoWorker
+from sessions_app import actions
 from sessions_app.flow.queues import flow_queue
 from sessions_app.flow.state import SessionInput
 from sessions_app.flow.terms import Actor
@@ -68,3 +70,10 @@ def test_it_is_told_on_its_page_and_in_the_list_with_what_the_worker_said(stuck,
     assert TOLD in event.payload["reason"]
     reconcile(stuck.pk)
     assert stuck.events.count() == 1
+
+
+def test_who_writes_to_it_is_told_what_the_worker_said(stuck):
+    ann = build.person("ann", "operate_session", "view_session")
+    with pytest.raises(NoWorker, match="No worker can go on with this session") as refusal:
+        actions.send_message(ann, stuck.pk, "Hello?", str(uuid.uuid4()))
+    assert TOLD in str(refusal.value)

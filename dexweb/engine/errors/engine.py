@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from dexweb.engine.errors.base import DexwebError
 
@@ -40,17 +41,24 @@ class EngineUnavailable(DexwebError):
 
 @dataclass
 class NoWorker(DexwebError):
-    """The engine has the request but no worker serves the pool: unknown, ask again with the same id."""
+    """The engine has the request but no worker takes it: unknown, ask again with the same id.
+
+    ``why``: what a worker said that could not go on with the session; "" where none is there.
+    """
 
     pool: str = ""
     delivery: str = ""
+    why: str = ""
     code = "no_worker"
     status = 503
-    title = "No worker is running"
+    title = "No worker answers"
     retry_after = 5
 
     @property
     def message(self) -> str:
+        if self.why:
+            told = f"{self.why.rstrip('.')}."
+            return _away(self.delivery, f"No worker can go on with this session: {told}")
         return _away(self.delivery, f"No worker answers for the pool “{self.pool}”.")
 
 
@@ -74,14 +82,19 @@ class EngineStateUnreadable(EngineUnavailable):
 
     code = "engine_state_unreadable"
     title = "What the engine stores cannot be read"
+    retry_after = 60
+    why: ClassVar[str] = (
+        "A worker or web server lacks a key that what the engine stores was encrypted with: it is "
+        "not in its DEXWEB_CREDENTIAL_KEYS (or the key file under its DEXWEB_VAR). Whoever runs "
+        "Dexweb has to add that key on every worker and web server, and start them again."
+    )
 
     @property
     def message(self) -> str:
-        return _away(
-            self.delivery,
-            "What the engine stores was encrypted with a key that is not among "
-            "DEXWEB_CREDENTIAL_KEYS (or in the key file under DEXWEB_VAR). Whoever runs Dexweb has "
-            "to add that key on every worker and web server, and start them again.",
+        if self.delivery == "delivery_pending":
+            return f"{self.why} Your decision is kept and will be delivered after that."
+        return (
+            f"{self.why} It is not certain whether this was done: look at how it stands after that."
         )
 
 
