@@ -6,6 +6,7 @@ from collections import Counter
 from dataclasses import dataclass
 
 from approvals_app.decisions import pending_delivery, redeliver
+from approvals_app.models.decisions import UNDELIVERED
 from dexweb.engine.errors import DexwebError, EngineStateUnreadable
 
 log = logging.getLogger(__name__)
@@ -57,8 +58,10 @@ def sweep() -> int:
         if before is not None and not before.pause.over:
             continue
         error = redeliver(decision)
-        if error is None:
+        if error is None or decision.state not in UNDELIVERED:
             _failures.pop(decision.request_id, None)
+            if error is not None:
+                log.info("decision %s was refused: %s", decision.request_id, error.code)
             continue
         pause = before.pause if before else Wait(PAUSES)
         if isinstance(error, EngineStateUnreadable):

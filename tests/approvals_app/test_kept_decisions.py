@@ -7,7 +7,12 @@ from rest_framework.authtoken.models import Token
 
 from approvals_app import decisions, outbox
 from approvals_app.models import AuditEntry, Decision
-from dexweb.engine.errors import EngineUnavailable, InterruptExpired, RpcLockConflict
+from dexweb.engine.errors import (
+    EngineStateUnreadable,
+    EngineUnavailable,
+    InterruptExpired,
+    RpcLockConflict,
+)
 from tests.sessions_app.api import build
 
 pytestmark = pytest.mark.django_db
@@ -32,6 +37,8 @@ def engine(monkeypatch):
         taken: list = []
 
     monkeypatch.setattr(decisions, "SessionEngine", Fresh)
+    monkeypatch.setattr(outbox, "_failures", {})
+    monkeypatch.setattr(outbox, "_silences", {})
     return Fresh
 
 
@@ -103,3 +110,38 @@ def test_a_kept_decision_that_is_refused_in_the_end_is_audited_once_too(engine, 
     assert (entry.action, entry.actor_name, entry.via) == ("decision.refused", "ann", "api:token")
     assert (entry.detail["code"], entry.detail["verdict"]) == (why, "approve")
     assert entry.detail["decided_at"] == DECIDED.isoformat()
+
+
+def one_more_kept(interrupt, request_id):
+    return Decision.objects.create(
+        request_id=request_id,
+        interrupt=interrupt,
+        actor=build.person(f"ann-{request_id}", *build.LOOK, keys=("refunds.approve",)),
+        verdict="approve",
+        revision=1,
+        args_hash=interrupt.args_hash,
+        state="delivery_pending",
+    )
+
+
+def test_a_missing_key_is_logged_once_with_what_to_do_and_not_tried_again_at_once(engine, caplog):
+    interrupt = build.interrupt(build.session())
+    waiting = [one_more_kept(interrupt, "r-key-1"), one_more_kept(interrupt, "r-key-2")]
+    engine.answers = [EngineStateUnreadable() for _ in range(10)]
+    for _ in range(3):
+        outbox.sweep()
+    [line] = [record.getMessage() for record in caplog.records]
+    assert "2 kept decisions" in line
+    assert "has to add that key" in line
+    assert len(engine.answers) == 8
+    waiting[0].refresh_from_db()
+    assert "has to add that key" in waiting[0].why_kept
+
+
+def test_an_engine_that_is_away_is_logged_once_and_tried_at_every_sweep(engine, caplog):
+    one_more_kept(build.interrupt(build.session()), "r-away")
+    engine.answers = [EngineUnavailable() for _ in range(3)]
+    for _ in range(4):
+        outbox.sweep()
+    assert len(caplog.records) == 1
+    assert engine.taken == ["r-away"]
