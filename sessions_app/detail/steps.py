@@ -73,6 +73,11 @@ class StepPanel:
     #: Who let it go on while it waited for spend, in words.
     raised: list[str]
 
+    @property
+    def open(self) -> bool:
+        """Whether the Step runs or waits."""
+        return _is_open(self.step)
+
 
 def panel(session: Session, step_id: str, now: datetime) -> StepPanel | None:
     """The Step with this id, or None. Four queries at most, whatever it holds."""

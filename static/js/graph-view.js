@@ -9,10 +9,12 @@ const stepOf = (node) => node.id.slice(5).replace(/_([0-9a-f]+)_/g, (_, code) =>
 
 export function graphView({ select }) {
   let chosen = { step: "", byHand: false };
+  // Once a person has chosen a step, or scrolled or zoomed, the drawing stays where they have it.
+  let own = false;
   const canvas = () => document.getElementById("canvas");
   const strip = () => document.getElementById("strip");
   const drawings = () => [...(strip()?.querySelectorAll("svg.graph") ?? [])];
-  const view = zoomAndPan(canvas, drawings);
+  const view = zoomAndPan(canvas, drawings, () => { own = true; });
 
   function dress() {
     for (const node of strip()?.querySelectorAll("svg .node") ?? []) {
@@ -46,11 +48,21 @@ export function graphView({ select }) {
     canvas().scrollTop += Math.max(0, at.bottom + margin - box.bottom) + Math.min(0, at.top - margin - box.top);
   }
 
-  function choose(step, byHand) {
+  /** `byHand`: a person points at it now. `kept`: it is a person's choice, such as an address. */
+  function choose(step, byHand, kept = byHand) {
     chosen = { step, byHand };
     mark();
     const node = strip()?.querySelector(".node.sel");
-    if (node && !byHand) reveal(node);
+    if (node && !byHand && !own) reveal(node);
+    own ||= kept;
+  }
+
+  /** The newest step that runs or waits for a person comes into view; where none does, the last one. */
+  function keepUp() {
+    if (own || !strip()) return;
+    const moving = strip().querySelectorAll(".node:is(.s-run, .s-act)");
+    const node = [...(moving.length ? moving : strip().querySelectorAll(".node"))].at(-1);
+    if (node) reveal(node);
   }
 
   async function fetchAgain() {
@@ -74,6 +86,7 @@ export function graphView({ select }) {
     }
     dress();
     [box.scrollLeft, box.scrollTop] = place;
+    keepUp();
   }
 
   const soon = paced(fetchAgain, 500);
@@ -98,6 +111,7 @@ export function graphView({ select }) {
     if (!node?.classList.contains("node")) return soon();
     node.classList.remove(...STATES);
     node.classList.add(`s-${stateOf(event.payload)}`);
+    keepUp();
     // The words below a name, the legend and the times follow at leisure.
     calmly();
   }
@@ -115,7 +129,10 @@ export function graphView({ select }) {
       event.preventDefault();
       return select(stepOf(node));
     }
-    if (event.target.closest("#canvas") && !event.target.closest("a, button") && !view.dragged()) choose(chosen.step, false);
+    if (event.target.closest("#canvas") && !event.target.closest("a, button") && !view.dragged()) {
+      own = false;
+      choose(chosen.step, false);
+    }
     return undefined;
   });
 

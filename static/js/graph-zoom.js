@@ -6,8 +6,14 @@ const READABLE = 0.8;
 
 const natural = (svg) => svg.viewBox.baseVal;
 
-/** `canvas` and `drawings` are asked each time, since both may be swapped. */
-export function zoomAndPan(canvas, drawings) {
+// What scrolls a box, besides the wheel and its bars.
+const SCROLL_KEYS = new Set(["ArrowUp", "ArrowDown", "ArrowLeft", "ArrowRight", "PageUp", "PageDown", "Home", "End", " ", "Tab"]);
+
+/**
+ * `canvas` and `drawings` are asked each time, since both may be swapped; `moved` is called when a
+ * person zooms or scrolls.
+ */
+export function zoomAndPan(canvas, drawings, moved) {
   let zoom;
 
   function fitting() {
@@ -40,21 +46,30 @@ export function zoomAndPan(canvas, drawings) {
     const button = event.target.closest("[data-zoom]");
     if (!button || !canvas()) return;
     const to = { in: () => zoom * 1.2, out: () => zoom / 1.2, fit: fitting }[button.dataset.zoom];
+    moved();
     zoomTo(to());
   });
   document.addEventListener("wheel", (event) => {
     const box = event.target.closest?.("#canvas");
-    if (!box || !(event.ctrlKey || event.metaKey)) return;
+    if (!box) return;
+    moved();
+    if (!(event.ctrlKey || event.metaKey)) return;
     event.preventDefault();
     const { left, top } = box.getBoundingClientRect();
     zoomTo(zoom * Math.exp(-event.deltaY / 600), { x: event.clientX - left, y: event.clientY - top });
   }, { passive: false });
 
-  return { size, dragged: dragging(canvas), reset() { zoom = undefined; } };
+  document.addEventListener("touchmove", (event) => event.target.closest?.("#canvas") && moved(), { passive: true });
+  document.addEventListener("keydown", (event) => SCROLL_KEYS.has(event.key) && event.target.closest?.("#canvas") && moved());
+  document.addEventListener("pointerdown", ({ target, offsetX, offsetY }) => {
+    if (target === canvas() && (offsetX >= target.clientWidth || offsetY >= target.clientHeight)) moved();
+  });
+
+  return { size, dragged: dragging(canvas, moved), reset() { zoom = undefined; } };
 }
 
 /** Dragging the ground with a mouse; answers whether the last press was a drag. Touch scrolls anyway. */
-function dragging(canvas) {
+function dragging(canvas, pulled) {
   let drag;
   let moved = false;
 
@@ -69,6 +84,7 @@ function dragging(canvas) {
     if (!drag) return;
     moved ||= Math.hypot(event.clientX - drag.from[0], event.clientY - drag.from[1]) > 4;
     if (!moved) return;
+    pulled();
     event.preventDefault();
     canvas().classList.add("panning");
     canvas().scrollLeft = drag.x - event.clientX;

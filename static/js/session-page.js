@@ -19,7 +19,7 @@ const events = eventsView();
 const graph = graphView({ select: (step) => go(step) });
 const side = sidePanel({
   steps: (step) => `${address}steps/${encodeURIComponent(step)}/`,
-  chosen: (step, byHand) => graph.choose(step, byHand),
+  chosen: (step, byHand, kept) => graph.choose(step, byHand, kept),
 });
 const live = document.getElementById("live");
 const views = tabs(address, { shown: () => {

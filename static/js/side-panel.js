@@ -2,12 +2,22 @@
 // in it nothing is taken away; a note says that there is news.
 import { excuse, load, paced, replace } from "./fragments.js";
 
+// Long enough to read what became of an approval.
+const CALM = 3_000;
+const MOVING = new Set(["scheduled", "active", "waiting"]);
+const QUIET = new Set(["AwaitMessage", "ResumeTurn"]);
+
 export function sidePanel({ steps, chosen }) {
   const side = document.getElementById("side");
   const body = () => document.getElementById("side-body");
   let asked = 0;
   let wanted = body().dataset.step;
   let byHand = false;
+  let reading = false;
+  let calm;
+  // Steps that were heard to run or wait, the newest last, and those that were heard to be over.
+  const moving = new Set();
+  const over = new Set();
 
   const typing = () => [...side.querySelectorAll("textarea, input[type=text]")].some((field) => field.value.trim());
   const pending = () => side.querySelector("form[action*='/decide/'], form[action*='/answer/']") !== null;
@@ -36,10 +46,11 @@ export function sidePanel({ steps, chosen }) {
     }
   }
 
-  /** `hand`: a person chose it just now. `open`: on a phone, the panel comes over the page. */
+  /** `hand`: a person chose it just now. `open`: their choice, by an address; on a phone the panel comes over the page. */
   async function show(step, { hand = false, open = hand } = {}) {
-    byHand = hand;
-    chosen(step, hand);
+    byHand = open;
+    reading = false;
+    chosen(step, hand, open);
     if (wanted !== step) {
       wanted = step;
       if (await fetchStep(step)) side.scrollTop = 0;
@@ -56,7 +67,7 @@ export function sidePanel({ steps, chosen }) {
     // The approval panel looks after itself, and after what is typed in it.
     if (body().dataset.kind === "interrupt" && next.dataset.kind === "interrupt") {
       replace(document.getElementById("side-queue"), next.querySelector("#side-queue"));
-    } else if (side.contains(document.getSelection()?.anchorNode) && !document.getSelection().isCollapsed) {
+    } else if (selecting()) {
       // Text is being selected here, to be copied.
     } else {
       const top = side.scrollTop;
@@ -67,7 +78,32 @@ export function sidePanel({ steps, chosen }) {
 
   const refresh = paced(fetchAgain, 600);
 
+  const selecting = () => side.contains(document.getSelection()?.anchorNode) && !document.getSelection().isCollapsed;
+
+  /** When what it shows is over and nobody reads it: on to the newest Step that runs or waits. */
+  function keepUp() {
+    calm = undefined;
+    const { step, open } = body().dataset;
+    const newest = [...moving].at(-1);
+    if (!newest || byHand || reading || typing() || pending() || selecting()) return;
+    if (open === undefined || over.has(step)) show(newest);
+  }
+
+  function follow({ step_id: step, type, status }) {
+    if (QUIET.has(type)) return;
+    over.delete(step);
+    if (MOVING.has(status)) {
+      moving.delete(step);
+      moving.add(step);
+    } else {
+      moving.delete(step);
+      if (status !== "planned") over.add(step);
+    }
+    calm ??= setTimeout(keepUp, CALM);
+  }
+
   function hear(event) {
+    if (event.type === "step.changed") follow(event.payload);
     // One gate after another: a panel whose own approval is over makes room for the next.
     const free = !typing() && !pending() && (!byHand || body().dataset.kind === "interrupt");
     if ((event.type === "approval.requested" || event.type === "question.asked") && free) {
@@ -83,6 +119,7 @@ export function sidePanel({ steps, chosen }) {
     }
   }
 
+  for (const scrolled of ["wheel", "touchmove"]) side.addEventListener(scrolled, () => { reading = true; }, { passive: true });
   document.addEventListener("click", (event) => {
     if (event.target.closest("[data-side-close]")) side.classList.remove("open");
   });

@@ -93,3 +93,45 @@ def test_a_click_dims_the_rest_and_stays_while_what_is_selected_by_itself_does_n
     page.locator("#canvas").click(position={"x": 5, "y": 300})
     expect(strip).not_to_have_class(re.compile("dimmed"))
     expect(chosen).to_have_id("step-RunModel-1")
+
+
+def test_the_newest_step_stays_in_view_and_the_panel_goes_on_with_it(visit, site):
+    page = visit("demo", site.start("follower"))
+    page.set_viewport_size({"width": 1440, "height": 640})
+    page.locator("#side").get_by_role("button", name=re.compile("^Approve")).click()
+    expect(page.locator("#side .outcome-words")).to_have_text("demo approved it.")
+    expect(page.locator("#step-CallTool-1")).to_have_class(re.compile(r"\bs-run\b"))
+    expect(page.locator("#step-CallTool-1")).to_be_in_viewport(ratio=0.9)
+    expect(page.locator("#side .side-title")).to_contain_text("CallTool-1")
+    expect(page.locator("#strip")).not_to_have_class(re.compile("dimmed"))
+
+
+def test_a_drawing_that_a_person_has_scrolled_and_a_step_that_they_chose_stay(visit, site):
+    page = visit("demo", site.start("follower"))
+    page.set_viewport_size({"width": 1440, "height": 640})
+    address = page.url
+    approval = page.locator("form.decide").get_attribute("action").removesuffix("decide/")
+    page.locator("#canvas").hover(position={"x": 5, "y": 300})
+    page.mouse.wheel(0, -500)
+    other = visit("demo", f"{address}#step-RunModel-1")
+    other.set_viewport_size({"width": 1440, "height": 640})
+    expect(other.locator("#side .side-title")).to_contain_text("RunModel-1")
+    page.evaluate("window.left = document.getElementById('canvas').scrollTop")
+
+    ada = visit("ada", approval)
+    ada.get_by_role("button", name=re.compile("^Approve")).click()
+    for one in (page, other):
+        expect(one.locator("#step-CallTool-1")).to_have_class(re.compile(r"\bs-run\b"))
+    expect(page.locator("#side .side-title")).to_contain_text("CallTool-1")
+    expect(page.locator("#step-CallTool-1")).not_to_be_in_viewport()
+    assert page.evaluate("document.getElementById('canvas').scrollTop === window.left")
+    expect(other.locator("#side .side-title")).to_contain_text("RunModel-1")
+
+
+def test_on_a_phone_nothing_is_dimmed_behind_the_panel(visit, finished):
+    page = visit("viewer", finished, phone=True)
+    page.locator("#step-RunModel-1").tap()
+    expect(page.locator("#side")).to_have_class(re.compile("open"))
+    page.get_by_role("button", name="Back to the session").tap()
+    expect(page.locator("#step-RunModel-1")).to_have_class(re.compile(r"\bsel\b"))
+    expect(page.locator("#step-AwaitMessage-1")).to_have_css("opacity", "1")
