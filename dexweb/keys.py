@@ -29,6 +29,12 @@ def ring() -> MultiFernet:
     return _ring(tuple(credential_keys(settings.DEXWEB_VAR, settings.DEXWEB_CREDENTIAL_KEYS)))
 
 
+def newest_key() -> MultiFernet:
+    """The first key of the ring alone, with which new values are encrypted."""
+    keys = credential_keys(settings.DEXWEB_VAR, settings.DEXWEB_CREDENTIAL_KEYS)
+    return _ring(tuple(keys[:1]))
+
+
 def demo_password(var: Path) -> str:
     """The password of the demo's users, made at the first start."""
     return _kept(var / "demo.password", lambda: secrets.token_urlsafe(9))

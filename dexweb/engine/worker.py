@@ -20,6 +20,7 @@ from dexweb.engine.presence import Presence, report_forever
 from dexweb.engine.slots import SlotCount
 from dexweb.engine.sweeper import sweep_forever
 from dexweb.engine.versions import deployment_config
+from dexweb.keys import credential_keys
 from sessions_app.flow.queues import flow_queue, model_queue, tool_queue
 from sessions_app.flow.session import SessionFlow
 from sessions_app.steps.call_tool import CallTool, reconcile_call
@@ -107,6 +108,8 @@ async def run_until(workers: Sequence[Worker], stop: asyncio.Event) -> None:
 async def serve(given: PoolSettings, stop: asyncio.Event) -> None:
     """Run a pool's workers, and beside them the delivery of kept decisions, until ``stop`` is set."""
     keep_database_connections()
+    # Made now where none is given, so that a backup has it before the first credential is stored.
+    credential_keys(settings.DEXWEB_VAR, settings.DEXWEB_CREDENTIAL_KEYS)
     tools = ToolPool()
     client = await connect(engine_address())
     models, calls = SlotCount(given.model_slots), SlotCount(given.tool_slots)

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from cryptography.fernet import InvalidToken
+from cryptography.fernet import InvalidToken, MultiFernet
 from django.core.exceptions import FieldError
 from django.db import models
 
@@ -19,10 +19,10 @@ class WrongCredentialKey(Exception):
         )
 
 
-def opens(sealed: str) -> bool:
-    """Whether a value, as it is stored, can be read with the keys in force."""
+def opens(sealed: str, keys: MultiFernet | None = None) -> bool:
+    """Whether a value, as it is stored, can be read with ``keys``, else with those in force."""
     try:
-        ring().decrypt(sealed.encode())
+        (keys or ring()).decrypt(sealed.encode())
     except InvalidToken:
         return not sealed
     return True

@@ -31,6 +31,7 @@ def run(var, *words):
         ["seed_demo"],
         ["verify_audit"],
         ["prune_audit", "--older-than", "400d"],
+        ["rotate_credentials"],
     ],
     ids=" ".join,
 )
