@@ -12,6 +12,7 @@ from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import connections
 
+from approvals_app import audit
 from approvals_app.models import AuditEntry, Decision, Interrupt
 from dexweb.engine import embedded
 from dexweb.engine.errors import DexwebError, InterruptAlreadyDecided
@@ -65,6 +66,9 @@ def test_an_engine_that_is_killed_right_after_it_took_a_decision_has_it_when_it_
         assert (late.value.state, late.value.by) == ("approved", "ann")
         begun += interrupt.session.calls.get().started_at is not None
     assert len(live.ledger("refunds")) == begun
+    # Whoever delivered it, the request itself or a worker later.
+    told = AuditEntry.objects.get(action="decision.approve", subject=f"interrupt:{sent.pk}")
+    assert told.via == "api:token"
 
 
 def pressed(
@@ -75,7 +79,8 @@ def pressed(
 
     def press() -> None:
         try:
-            answers.append(live.decide(person, interrupt, request_id=str(uuid.uuid4())))
+            with audit.via("api:token"):
+                answers.append(live.decide(person, interrupt, request_id=str(uuid.uuid4())))
         except DexwebError as error:
             answers.append(error)
         finally:
