@@ -27,7 +27,7 @@ LEGEND: dict[State, str] = {
     "ok": "done",
     "bad": "failed",
     "odd": "outcome unknown",
-    "off": "planned or canceled",
+    "off": "did not run",
 }
 # The server's rule for a node's state, for the page to apply as news comes in.
 STATE_RULES = json.dumps(
@@ -105,13 +105,19 @@ def _strip(
     parts: list[GraphPart], key: str, before: list[FoldedPart], earlier: int | None
 ) -> GraphStrip:
     at = next(index for index, part in enumerate(parts) if part.key == key)
-    counts = Counter(node.state for part in parts for node in part.nodes)
+    nodes = [node for part in parts for node in part.nodes]
+    counts = Counter((node.state, node.standing or LEGEND[node.state]) for node in nodes)
     return GraphStrip(
         before=before + [_folded(part) for part in parts[:at]],
         open=part_view(parts[at]),
         after=[_folded(part) for part in parts[at + 1 :]],
         earlier=earlier,
-        legend=[(state, words, counts[state]) for state, words in LEGEND.items() if counts[state]],
+        legend=[
+            (state, words, count)
+            for shown in LEGEND
+            for (state, words), count in counts.items()
+            if state == shown
+        ],
     )
 
 

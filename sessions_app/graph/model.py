@@ -20,6 +20,7 @@ from sessions_app.graph.words import (
     folded_sublabel,
     label_of,
     note_of,
+    standing_of,
     state_of,
     sublabel_of,
 )
@@ -66,6 +67,7 @@ class GraphNode:
     state: State
     type: str = ""
     note: str = ""
+    standing: str = ""
 
 
 @dataclass(frozen=True)
@@ -266,4 +268,5 @@ def _node(group: list[GraphStep]) -> GraphNode:
         state=state_of(first),
         type=first.type,
         note=f"{len(group)} steps" if folded else note_of(first),
+        standing=standing_of(first),
     )

@@ -54,6 +54,8 @@ WORD_BY_STATUS = {
     "outcome_unknown": "outcome unknown",
 }
 WORD_BY_OUTCOME = {"outcome_unknown": "outcome unknown", "completed": ""}
+# Their detail is who decided, answered or let it go on.
+DECIDED = {"AwaitToolApproval", "AwaitAnswer"}
 NOTE_BY_TYPE = {
     "AwaitMessage": "message",
     "RunModel": "model call",
@@ -76,6 +78,16 @@ def state_of(step: GraphStep) -> State:
     return STATE_BY_STATUS.get(step.status, "off")
 
 
+def standing_of(step: GraphStep) -> str:
+    """In words for the legend, where its state alone would say too little; else ""."""
+    if state_of(step) != "off":
+        return ""
+    how = step.outcome if step.outcome in STATE_BY_OUTCOME else step.status
+    if how == "waiting":
+        return WAITS[step.type][1]
+    return how if how in ("planned", "canceled") else "did not run"
+
+
 def label_of(step: GraphStep) -> str:
     """The tool's own name for a tool Step, the step id for any other."""
     return shorten(_tool_name(step) or step.step_id or "(no id)", LABEL_COLUMNS)
@@ -93,6 +105,8 @@ def sublabel_of(step: GraphStep) -> str:
     before = [_word(step)]
     if step.attempt > 1:
         before.append(f"attempt {step.attempt}")
+    if step.type in DECIDED:
+        return _decided_line(before, step.detail, _duration(step))
     return _line(before, step.detail, [_duration(step)])
 
 
@@ -148,6 +162,16 @@ def _span(step: GraphStep) -> timedelta | None:
 def _duration(step: GraphStep) -> str:
     span = _span(step)
     return "" if span is None else duration_words(span)
+
+
+def _decided_line(before: list[str], detail: str, span: str) -> str:
+    """Who decided says more than how long it took: the duration gives way first."""
+    detail, whole = " ".join(detail[: LABEL_COLUMNS * 2].split()), ""
+    for shown in (span, " ".join(span.split()[:2]), ""):
+        whole = " · ".join(part for part in (*before, detail, shown) if part)
+        if len(whole) <= SUBLABEL_COLUMNS:
+            break
+    return shorten(whole, SUBLABEL_COLUMNS)
 
 
 def _line(before: list[str], detail: str, after: list[str]) -> str:

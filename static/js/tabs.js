@@ -9,6 +9,12 @@ export function tabs(address, { shown }) {
   const current = () => work.dataset.tab;
   const link = (tab) => document.querySelector(`#tabs [data-tab="${CSS.escape(tab)}"]`);
 
+  /** On a phone the row of tabs is wider than the page. */
+  function reveal() {
+    const [row, one] = [document.getElementById("tabs"), link(current())];
+    if (one) row.scrollLeft = one.offsetLeft - row.offsetLeft - (row.clientWidth - one.offsetWidth) / 2;
+  }
+
   async function fill(tab) {
     const number = ++asked;
     const fresh = await load(`${address}?tab=${tab}&fragment=main`);
@@ -24,6 +30,7 @@ export function tabs(address, { shown }) {
     work.dataset.tab = tab;
     document.querySelectorAll("#tabs [aria-current]").forEach((other) => other.removeAttribute("aria-current"));
     link(tab)?.setAttribute("aria-current", "page");
+    reveal();
     middle.setAttribute("aria-label", link(tab)?.textContent.trim() ?? "");
     if (push) history.pushState({ tab }, "", `${address}?tab=${tab}${location.hash.startsWith("#step-") ? location.hash : ""}`);
     shown();
@@ -39,6 +46,7 @@ export function tabs(address, { shown }) {
     open(new URLSearchParams(location.search).get("tab") ?? "graph", false).catch(() => location.reload());
   });
 
+  reveal();
   return {
     current,
     open: async (tab) => open(tab),

@@ -28,6 +28,8 @@ def test_no_page_is_wider_than_the_phone(visit, site, dark):
     for tab in ("graph", "conversation", "timeline", "events", "state"):
         page.goto(f"{session}?tab={tab}")
         expect(page.locator("#live")).to_have_attribute("data-state", "live")
+        expect(page.locator(f"#tabs [data-tab={tab}]")).to_be_in_viewport(ratio=0.9)
+        expect(page.locator("#session-head .fact").last).to_be_in_viewport(ratio=0.9)
         fits(page)
     for address in (approval, "/sessions/", "/sessions/new/", "/approvals/?state=all", "/agents/"):
         page.goto(address)

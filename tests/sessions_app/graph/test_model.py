@@ -280,6 +280,26 @@ def test_a_long_detail_gives_way_to_the_duration():
     assert node.sublabel == "x" * 20 + "… · 2.0 s"
 
 
+@pytest.mark.parametrize(
+    ("by", "seconds", "shown"),
+    [
+        ("by demo", 78, "approved · by demo · 1 min"),
+        ("by ada", 3.2, "approved · by ada · 3.2 s"),
+        ("by demo", 7_400, "approved · by demo · 2 h"),
+        ("by margarete", 78, "approved · by margarete"),
+        ("by somebody-with-a-name", 78, "approved · by somebody-with-…"),
+    ],
+)
+def test_who_decided_is_named_before_how_long_it_took(by, seconds, shown):
+    ended_at = NOON + timedelta(seconds=seconds)
+    node = only_node(
+        step(
+            "AwaitToolApproval-1", outcome="approved", detail=by, started_at=NOON, ended_at=ended_at
+        )
+    )
+    assert node.sublabel == shown
+
+
 def test_a_tool_step_is_named_for_its_tool_without_the_connection():
     node = only_node(step("CallTool-4", tool="shop__issue__refund"))
     assert (node.label, node.note) == ("issue__refund", "CallTool-4")

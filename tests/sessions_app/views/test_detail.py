@@ -140,6 +140,23 @@ def test_an_idle_session_says_in_its_head_that_the_last_turn_failed(reader):
     assert "Turn failed" not in text_of(reader, f"/sessions/{of.pk}/head/")
 
 
+def test_the_legend_tells_apart_what_is_planned_canceled_waits_or_did_not_run(reader):
+    of = build.session(turn=1)
+    build.step(of, "RunModel-1", 1)
+    build.step(of, "AwaitToolApproval-1", 2, outcome="rejected")
+    build.step(of, "CallTool-1", 3, status="canceled")
+    build.step(of, "CallTool-2", 4, status="planned")
+    build.step(of, "AwaitMessage-2", 5, status="waiting")
+    strip = reader.get(f"/sessions/{of.pk}/graph/").context["strip"]
+    assert strip.legend == [
+        ("ok", "done", 1),
+        ("off", "did not run", 1),
+        ("off", "canceled", 1),
+        ("off", "planned", 1),
+        ("off", "waits for a message", 1),
+    ]
+
+
 def test_an_ended_session_says_why_and_offers_no_stop(operator):
     of = build.session(status="failed", close_reason="The model is gone.", closed_at=timezone.now())
     page = page_of(operator, of)
@@ -183,7 +200,7 @@ def test_an_unknown_session_is_not_found(reader):
 )
 def test_every_tab_of_an_empty_session_says_something(reader, tab):
     page = page_of(reader, build.session(), tab=tab)
-    assert "No step yet" in page or "No event yet" in page or "No message yet" in page
+    assert "No step yet" in page or "No event yet" in page or "not begun yet" in page
 
 
 def test_the_panel_begins_with_what_this_person_may_decide(reader):
