@@ -26,7 +26,7 @@ from sessions_app.agents_file import (
 from sessions_app.models import Agent, Connection, Credential, ToolPolicy
 from sessions_app.models.encrypted import WrongCredentialKey
 from sessions_app.policies_file import PLACES, ToolEntry
-from sessions_app.spend.file import budgets_differ, set_budgets
+from sessions_app.spend.file import What, budgets_differ, set_budgets
 
 __all__ = ["Change", "InvalidAgents", "Report", "load_agents"]
 
@@ -35,9 +35,9 @@ _EXAMPLE = "credentials: {{{}: {{from_env: VARIABLE}}}}"
 
 @dataclass(frozen=True)
 class Change:
-    kind: Literal["credential", "connection", "agent"]
+    kind: Literal["credential", "connection", "agent", "budget"]
     name: str
-    what: Literal["created", "changed", "unchanged"]
+    what: What
 
 
 @dataclass
@@ -124,10 +124,13 @@ class Importer:
         if row.pk is None or changed or _policies_differ(row, policies):
             changed = True
         changed |= budgets_differ(row, entry.budgets)
-        if self._store("agent", path, row, changed) and changed:
+        if not self._store("agent", path, row, changed):
+            return
+        if changed:
             row.connections.set(connections)
             _replace_policies(policies, agent=row)
-            set_budgets(row, entry.budgets)
+        for name, what in set_budgets(row, entry.budgets):
+            self.report.changes.append(Change("budget", name, what))
 
     def _check_delegates(self) -> None:
         """They may stand further down in the file, or not in it at all."""

@@ -1,10 +1,11 @@
 """An agent's budgets as its file has them: named after the agent, beside those of the admin site."""
 
-from typing import Any
+from typing import Any, Literal
 
 from sessions_app.agents_file import BUDGETS, BudgetEntry
 from sessions_app.models import Agent, SpendBudget
 
+What = Literal["created", "changed", "unchanged", "deleted"]
 _HELD = ("scope", "period", "amount", "allow_unknown", "enabled")
 
 
@@ -16,24 +17,33 @@ def budgets_differ(agent: Agent, entries: list[BudgetEntry] | None) -> bool:
     return given != {row.name: {key: getattr(row, key) for key in _HELD} for row in _rows(agent)}
 
 
-def set_budgets(agent: Agent, entries: list[BudgetEntry] | None) -> None:
-    """Make the agent's budgets those of the file; what it leaves out is no longer limited by it."""
-    if not budgets_differ(agent, entries):
-        return
-    assert entries is not None
+def set_budgets(agent: Agent, entries: list[BudgetEntry] | None) -> list[tuple[str, What]]:
+    """Make the agent's budgets those of the file; what it leaves out is no longer limited by it.
+
+    Returns the name of each, and what became of it.
+    """
+    if entries is None:
+        return []
+    done: list[tuple[str, What]] = []
     kept = {row.name: row for row in _rows(agent)}
     for entry in entries:
         name, values = _name(agent, entry.kind), _values(entry)
         row = kept.pop(name, None)
         if row is None:
             SpendBudget.objects.create(name=name, agent=agent, **values)
+            done.append((name, "created"))
         elif any(getattr(row, key) != value for key, value in values.items()):
             for key, value in values.items():
                 setattr(row, key, value)
             row.revision += 1
             row.save()
+            done.append((name, "changed"))
+        else:
+            done.append((name, "unchanged"))
     for row in kept.values():
         row.delete()
+        done.append((row.name, "deleted"))
+    return done
 
 
 def _rows(agent: Agent) -> list[SpendBudget]:

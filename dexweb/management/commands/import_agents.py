@@ -13,7 +13,7 @@ from django.db.models import Model
 from approvals_app import audit
 from approvals_app.audit_changes import record_change, snapshot
 from sessions_app.agents_yaml import InvalidAgents, Report, load_agents
-from sessions_app.models import Agent, Connection, Credential
+from sessions_app.models import Agent, Connection, Credential, SpendBudget
 
 
 class Command(BaseCommand):
@@ -37,14 +37,16 @@ class Command(BaseCommand):
 @transaction.atomic
 def _imported(text: str) -> Report:
     """Imports, and puts each change into the audit log. Raises `InvalidAgents`."""
-    before = {(type(row), row.pk): snapshot(row, parts) for row, parts in _rows()}
+    before = {(type(row), row.pk): (row, snapshot(row, parts)) for row, parts in _rows()}
     secrets = dict(Credential.objects.values_list("pk", "revision"))
     report = load_agents(text)
     with audit.via("command"):
         for row, parts in _rows():
             stored_anew = isinstance(row, Credential) and secrets.get(row.pk) != row.revision
-            was = before.get((type(row), row.pk), {})
+            _, was = before.pop((type(row), row.pk), (row, {}))
             record_change(None, row, was, snapshot(row, parts), ("value",) if stored_anew else ())
+        for row, was in before.values():
+            record_change(None, row, was, {})
     return report
 
 
@@ -54,6 +56,8 @@ def _rows() -> Iterator[tuple[Model, tuple[str, ...]]]:
     for model in (Connection, Agent):
         for row in model.objects.all():
             yield row, ("tools",)
+    for budget in SpendBudget.objects.all():
+        yield budget, ()
 
 
 def _read(name: str) -> str:

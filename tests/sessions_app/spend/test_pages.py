@@ -5,6 +5,7 @@ from decimal import Decimal
 
 import pytest
 from django.contrib.auth.models import User
+from django.core.management import call_command
 
 from approvals_app.models import AuditEntry
 from sessions_app.agents_yaml import InvalidAgents, load_agents
@@ -124,7 +125,7 @@ def test_budgets_and_prices_are_edited_in_the_admin_site_and_audited(client):
 def test_an_agents_file_sets_its_budgets_and_importing_it_again_changes_nothing():
     text = AGENT.format("{session: 5, day: 0.5}")
     load_agents(text)
-    assert [change.what for change in load_agents(text).changes] == ["unchanged"]
+    assert {change.what for change in load_agents(text).changes} == {"unchanged"}
     rows = SpendBudget.objects.values_list("name", "scope", "period", "amount")
     assert list(rows) == [
         ("refund-desk-day", "agent", "day", Decimal("0.5")),
@@ -133,6 +134,29 @@ def test_an_agents_file_sets_its_budgets_and_importing_it_again_changes_nothing(
     load_agents(AGENT.format("{session: 6, allow_unknown: true}"))
     row = SpendBudget.objects.get()
     assert (row.amount, row.allow_unknown, row.revision) == (6, True, 2)
+
+
+def test_an_import_says_what_it_did_to_budgets_and_it_is_audited(tmp_path, capsys):
+    file = tmp_path / "agents.yaml"
+    said = []
+    for spend_of in ("{session: 5, day: 1}", "{session: 6}", "{session: 6}"):
+        file.write_text(AGENT.format(spend_of))
+        call_command("import_agents", str(file))
+        said += [line for line in capsys.readouterr().out.splitlines() if "budget" in line]
+    assert said == [
+        "created budget refund-desk-session",
+        "created budget refund-desk-day",
+        "changed budget refund-desk-session",
+        "deleted budget refund-desk-day",
+        "unchanged budget refund-desk-session",
+    ]
+    entries = AuditEntry.objects.filter(action__startswith="spendbudget").order_by("seq")
+    assert [entry.action.partition(".")[2] for entry in entries] == [
+        "created",
+        "created",
+        "changed",
+        "deleted",
+    ]
 
 
 def test_a_file_that_says_nothing_of_spend_leaves_budgets_as_they_are():
