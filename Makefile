@@ -13,7 +13,7 @@ export PYTHON
 .PHONY: help run install test lint browser bench chaos lock clean
 
 help:
-	@echo "make run    start Dexweb on http://127.0.0.1:8000/ (installs what it needs first)"
+	@echo "make run    start Dexweb on http://127.0.0.1:$(or $(DEXWEB_PORT),8000)/ (installs what it needs first)"
 	@echo "make test   lint, then all tests"
 	@echo "make lint   format, style, types, missing migrations"
 	@echo "make bench  measure against the budgets"

@@ -46,7 +46,11 @@ if [ -f .venv/pip-of ]; then
 else
     set -- .venv/bin/python -m pip
 fi
-if ! "$@" install $quiet --disable-pip-version-check --no-input --require-hashes -r "$lock"; then
+# What pip warns of on the way matters only if it then fails.
+said=$(mktemp)
+trap 'rm -f "$said"' EXIT
+if ! "$@" install $quiet --disable-pip-version-check --no-input --require-hashes -r "$lock" 2>"$said"; then
+    cat "$said" >&2
     say "The packages could not be installed; what pip says is above. Nothing was started."
     exit 1
 fi

@@ -237,6 +237,8 @@ LOGGING = {
         "django.channels": {"level": "WARNING"},
         "httpx": {"level": "WARNING"},
         "mcp": {"level": "WARNING"},
+        # What a worker does when it is stopped, our command says.
+        "temporalio.worker._worker": {"level": "WARNING"},
         "temporalio.worker._workflow": {"filters": ["known_causes"]},
     },
 }
