@@ -1,11 +1,15 @@
 """``manage.py up``: the whole of Dexweb from one command, as a person at a terminal meets it."""
 
+import json
 import os
 import re
 import signal
 import socket
 import sys
+import threading
 import time
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from typing import ClassVar
 from urllib.request import urlopen
 
 import pytest
@@ -35,6 +39,10 @@ def test_it_says_where_it_is_once_it_answers(dexweb, place):
     assert f"Dexweb is ready at {place.url}/\n" in dexweb.output
     assert urlopen(f"{place.url}/readyz", timeout=10).status == 200
     assert set(place.processes()) == {"engine", "worker", "web"}
+
+
+def test_both_keys_are_there_to_be_backed_up_from_the_first_start(dexweb, place):
+    assert {"secret.key", "credentials.key"} <= {file.name for file in place.var.iterdir()}
 
 
 def test_a_second_one_on_the_same_data_is_refused_with_who_runs(dexweb, place):
@@ -101,3 +109,32 @@ def test_an_engine_of_your_own_that_is_away_is_named(settings, monkeypatch):
         up.Command().start_engine(supervisor.Supervisor(said.append))
     assert settings.DEXWEB_TEMPORAL_ADDRESS in str(refusal.value)
     assert "unset the variable" in str(refusal.value)
+
+
+class Answers(BaseHTTPRequestHandler):
+    """A web server whose /readyz says ``checks``."""
+
+    checks: ClassVar[dict[str, str]] = {}
+
+    def do_GET(self):
+        body = json.dumps({"ready": False, "checks": self.checks}).encode()
+        self.send_response(503)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *args):
+        pass
+
+
+@pytest.mark.parametrize(
+    ("engine", "ready", "missing"),
+    [("unreachable", False, False), ("engine_state_unreadable: a key is missing", True, True)],
+)
+def test_a_missing_key_keeps_nobody_from_the_pages_that_name_it(settings, engine, ready, missing):
+    with HTTPServer(("127.0.0.1", 0), Answers) as server:
+        settings.DEXWEB_PORT = server.server_port
+        Answers.checks = {"database": "ok", "engine": engine}
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        assert (up.web_is_ready(), up.key_is_missing()) == (ready, missing)
+        server.shutdown()

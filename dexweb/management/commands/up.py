@@ -1,6 +1,7 @@
 """``manage.py up``: engine, worker and web server in one process tree, ready for a first look."""
 
 import http.client
+import json
 import os
 import sys
 from pathlib import Path
@@ -15,8 +16,9 @@ from django.db import connections
 from dexweb import supervisor
 from dexweb.engine import embedded
 from dexweb.engine.client import SessionEngine
-from dexweb.engine.errors import EngineUnavailable
+from dexweb.engine.errors import EngineStateUnreadable, EngineUnavailable
 from dexweb.engine.worker import GRACE
+from dexweb.keys import credential_keys
 from dexweb.management.commands.seed_users import words_for_sign_in
 
 HOST = "127.0.0.1"
@@ -56,6 +58,7 @@ class Command(BaseCommand):
         Path(settings.STATIC_ROOT).mkdir(exist_ok=True)
         self.say("Preparing the database …")
         call_command("migrate", interactive=False, verbosity=0)
+        credential_keys(settings.DEXWEB_VAR, settings.DEXWEB_CREDENTIAL_KEYS)
         self.start_engine(tree)
         self.say("Starting the worker and the web server …")
         tree.start(self.child("worker", ["manage.py", "worker"], WORKER_STOP_LIMIT))
@@ -70,6 +73,8 @@ class Command(BaseCommand):
         self.say(f"Dexweb is ready at {self.address()}{sign_in}")
         if left_out:
             self.say(left_out)
+        if key_is_missing():
+            self.say(EngineStateUnreadable.why)
 
     def start_engine(self, tree: supervisor.Supervisor) -> None:
         address = settings.DEXWEB_TEMPORAL_ADDRESS
@@ -148,13 +153,28 @@ def why_left_out() -> str:
 
 
 def web_is_ready() -> bool:
-    """Whether /readyz answers 200, asked under a name that the site allows."""
+    """Whether it can serve. Its pages also serve those who look for a key that is missing."""
+    checks = readiness()
+    return bool(checks) and all(word == "ok" or is_key(word) for word in checks.values())
+
+
+def key_is_missing() -> bool:
+    return any(map(is_key, readiness().values()))
+
+
+def is_key(word: str) -> bool:
+    return word.startswith(EngineStateUnreadable.code)
+
+
+def readiness() -> dict[str, str]:
+    """What /readyz says of each check, asked under a name that the site allows; {} for no answer."""
     names = [name for name in settings.ALLOWED_HOSTS if name != "*" and not name.startswith(".")]
     connection = http.client.HTTPConnection(HOST, settings.DEXWEB_PORT, timeout=5)
     try:
         connection.request("GET", "/readyz", headers={"Host": names[0] if names else HOST})
-        return connection.getresponse().status == 200
-    except (OSError, http.client.HTTPException):
-        return False
+        checks: dict[str, str] = json.loads(connection.getresponse().read())["checks"]
+        return checks
+    except (OSError, http.client.HTTPException, ValueError, KeyError):
+        return {}
     finally:
         connection.close()
