@@ -82,6 +82,8 @@ def test_a_worker_that_is_stopped_lets_a_running_tool_finish(live: Live) -> None
     worker, session = looking_up(live, "2s", "--grace", "20")
     assert worker.stop() == 0
     assert live.call(session, "lookup_order").outcome == "completed"
+    assert b"Stopping: running Steps have" in worker.log.read_bytes()
+    assert b"temporalio" not in worker.log.read_bytes()
 
 
 def test_a_read_that_is_handed_back_uses_up_no_attempt(live: Live) -> None:
