@@ -83,4 +83,4 @@ def _say() -> None:
             silence.again()
             why = getattr(error, "why", "")
             told = f"{error.title} ({code}). {why}".rstrip()
-            log.warning("%d kept decisions cannot be delivered yet: %s", counts[code], told)
+            log.warning("kept decisions not delivered yet: %d. %s", counts[code], told)

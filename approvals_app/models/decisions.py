@@ -64,7 +64,7 @@ class Decision(models.Model):
         """Why one that is kept is not delivered yet, and when it will be."""
         match self.refusal.get("code"):
             case EngineStateUnreadable.code:
-                return f"{EngineStateUnreadable.why} It is kept, and is delivered after that."
+                return f"{EngineStateUnreadable.why} The decision is kept, and is delivered after that."
             case NoWorker.code:
                 return (
                     "No worker has taken it yet. It is kept, and is delivered as soon as one does."
