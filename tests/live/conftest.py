@@ -125,12 +125,14 @@ def standing_worker(django_db_setup: None, temporal_engine: Any) -> Iterator[Non
 
 @pytest.fixture
 def live(transactional_db: None, temporal_engine: Any) -> Iterator["Live"]:
-    settings_heartbeat = settings.DEXWEB_HEARTBEAT_TIMEOUT
+    heartbeat, timeout = settings.DEXWEB_HEARTBEAT_TIMEOUT, settings.DEXWEB_ENGINE_TIMEOUT
     settings.DEXWEB_HEARTBEAT_TIMEOUT = HEARTBEAT
+    # On a busy machine a worker that was just started takes a while to answer.
+    settings.DEXWEB_ENGINE_TIMEOUT = PATIENCE
     world = Live(emptied(Path(settings.DEXWEB_VAR) / "shop.sqlite3"))
     yield world
     world.end()
-    settings.DEXWEB_HEARTBEAT_TIMEOUT = settings_heartbeat
+    settings.DEXWEB_HEARTBEAT_TIMEOUT, settings.DEXWEB_ENGINE_TIMEOUT = heartbeat, timeout
 
 
 def emptied(shop: Path) -> Path:

@@ -50,8 +50,9 @@ def is_stuck(session: Session) -> bool:
 
 
 def test_the_missing_key_is_named_everywhere_and_all_goes_on_once_it_is_there(
-    asked: Interrupt, live: Live, monkeypatch, client
+    asked: Interrupt, live: Live, monkeypatch, client, settings
 ) -> None:
+    settings.DEXWEB_ENGINE_TIMEOUT = 3.0
     session, boss = asked.session, asked.session.started_by
     client.force_login(boss)
     live.workers[0].stop()
