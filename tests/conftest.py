@@ -99,11 +99,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
     class ByFile(LoadScopeScheduling):
         def _split_scope(self, nodeid: str) -> str:
-            file = _file(nodeid)
+            file = nodeid.partition("::")[0]
             return "tests/e2e" if file.startswith("tests/e2e/") else file
 
     return ByFile(config, log)
-
-
-def _file(nodeid: str) -> str:
-    return nodeid.partition("::")[0]

@@ -1,18 +1,15 @@
 """Worker processes without seconds of imports: each is forked from a process that has begun nothing."""
 
-import ctypes
 import multiprocessing
 import os
-import signal
 import subprocess
-import sys
 from multiprocessing import forkserver
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 from django.core.management import call_command
 
-PR_SET_PDEATHSIG = 1
+from dexweb.engine.embedded import dies_with_parent
 
 fork = multiprocessing.get_context("forkserver")
 fork.set_forkserver_preload(["tests.preload"])
@@ -26,8 +23,8 @@ def begin() -> None:
 def settle_in(log: Path) -> None:
     """In the forked process: what it prints goes to ``log``, and it outlives nobody."""
     os.setsid()
-    if sys.platform.startswith("linux"):
-        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, int(signal.SIGKILL))
+    if bind := dies_with_parent(os.getppid()):
+        bind()
     output = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
     os.dup2(output, 1)
     os.dup2(output, 2)

@@ -26,7 +26,7 @@ class Backlog:
 
     waiting: int
     oldest: float
-    given_to: tuple[str, ...] = ("",)
+    given_to: tuple[str, ...]
 
 
 @dataclass(frozen=True)

@@ -155,8 +155,11 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def dies_with_parent() -> Callable[[], None] | None:
-    """For ``preexec_fn``: the child is killed when its parent dies, even by SIGKILL. Linux only."""
+def dies_with_parent(parent: int | None = None) -> Callable[[], None] | None:
+    """For ``preexec_fn``: the child is killed when its parent dies, even by SIGKILL. Linux only.
+
+    ``parent``: its process, where that is not the one that calls this.
+    """
     if not sys.platform.startswith("linux"):
         return None
     try:
@@ -164,7 +167,7 @@ def dies_with_parent() -> Callable[[], None] | None:
         prctl = libc.prctl
     except (OSError, AttributeError):
         return None
-    parent = os.getpid()
+    parent = parent or os.getpid()
     pr_set_pdeathsig = 1
 
     def before_exec() -> None:
