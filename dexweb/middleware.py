@@ -13,6 +13,7 @@ from django.utils.decorators import sync_and_async_middleware
 from django.utils.deprecation import MiddlewareMixin
 
 from approvals_app import audit
+from dexweb.accounts import signed_out
 from dexweb.engine.errors import DatabaseBusy
 
 log = logging.getLogger(__name__)
@@ -30,6 +31,20 @@ class NoStoreMiddleware(MiddlewareMixin):
         if not response.has_header("Cache-Control"):
             response["Cache-Control"] = "no-store"
         return response
+
+
+class SamePersonMiddleware(MiddlewareMixin):
+    """A page that one person opened does nothing in the name of another who signed in since, in a
+    second tab: whoever reads the one name on it would decide under the other.
+
+    What a page asks for, and its forms, say whom it was made for.
+    """
+
+    def process_request(self, request: HttpRequest) -> HttpResponseBase | None:
+        person = request.headers.get("X-Dexweb-Person")
+        if not person or not request.user.is_authenticated or person == str(request.user.pk):
+            return None
+        return signed_out(request)
 
 
 class DatabaseBusyMiddleware(MiddlewareMixin):

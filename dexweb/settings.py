@@ -96,6 +96,7 @@ MIDDLEWARE = [
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
     "dexweb.middleware.NoStoreMiddleware",
+    "dexweb.middleware.SamePersonMiddleware",
     "dexweb.middleware.DatabaseBusyMiddleware",
     "dexweb.middleware.audit_surface",
 ]

@@ -1,12 +1,14 @@
 // Fragments of a page that is being watched: fetched, compared by version, and put in place without
 // taking away what a person has there (focus, open details, half-typed text, scroll).
 
+import { ask } from "./ask.js";
+
 /** Someone is signed out: the server answered with its sign-in page, or refused. */
 export class SignedOut extends Error {}
 
 /** The fragment at `address`, or null when the server has none for it now. Throws SignedOut. */
 export async function load(address) {
-  const response = await fetch(address, { headers: { "HX-Request": "true" } });
+  const response = await ask(address);
   if (response.status === 401 || (response.redirected && response.url.includes("/accounts/"))) throw new SignedOut();
   if (!response.ok && response.status !== 404) return null;
   const text = await response.text();

@@ -1,5 +1,6 @@
 // Lists that stay where they are: a visible row's content is brought up to date in place; new rows
 // wait behind a notice and never move what is under the pointer.
+import { ask } from "./ask.js";
 import { showPending } from "./badge.js";
 import { wake } from "./wake.js";
 
@@ -25,7 +26,7 @@ function start(list) {
     const address = new URL(location.href);
     address.searchParams.set("rows", ids.slice(0, MOST).join(","));
     if (how) address.searchParams.set(how, "1");
-    const response = await fetch(address, { headers: { "HX-Request": "true" } });
+    const response = await ask(address);
     if (!response.ok) return [];
     const box = document.createElement("template");
     box.innerHTML = `<table><tbody>${await response.text()}</tbody></table>`;

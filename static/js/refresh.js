@@ -1,5 +1,6 @@
 // Panels that keep themselves true: [data-refresh="url"] is fetched anew when something happened,
 // and swapped only if its data-version differs. What was typed, and the focus, go over.
+import { ask } from "./ask.js";
 import { showPending } from "./badge.js";
 import { wake } from "./wake.js";
 
@@ -19,7 +20,7 @@ async function refresh(panel) {
   if (panel.querySelector(".htmx-request")) return;
   busy.add(panel);
   try {
-    const response = await fetch(panel.dataset.refresh, { headers: { "HX-Request": "true" } });
+    const response = await ask(panel.dataset.refresh);
     if (!response.ok) return;
     const box = document.createElement("template");
     box.innerHTML = await response.text();

@@ -100,6 +100,17 @@ def test_a_fragment_for_somebody_signed_out_is_a_notice_that_replaces_nothing(cl
     assert "<html" not in response.content.decode()
 
 
+def test_a_page_made_for_somebody_else_is_answered_with_a_notice(signed_in, ann):
+    build.interrupt(build.session())
+
+    def answer(person: str) -> int:
+        headers = {"HX-Request": "true", "X-Dexweb-Person": person}
+        return signed_in.get("/approvals/i-1/panel/", headers=headers).status_code
+
+    assert answer(str(ann.pk)) == 200
+    assert answer(str(ann.pk + 1)) == 401
+
+
 def test_an_expired_form_keeps_what_was_typed_and_offers_to_sign_in(ann):
     client = Client(enforce_csrf_checks=True)
     client.force_login(ann)
