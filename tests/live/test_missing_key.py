@@ -1,7 +1,7 @@
 """Workers without the key of what the engine stores: the cause is told wherever a person meets it."""
 
-import uuid
 from collections.abc import Iterator
+from functools import partial
 
 import pytest
 from asgiref.sync import async_to_sync
@@ -14,7 +14,7 @@ from dexweb.engine.errors import EngineStateUnreadable
 from sessions_app import actions
 from sessions_app.models import Agent, Connection, Credential, Session
 from sessions_app.reconcile import reconcile
-from tests.live.conftest import Live, until
+from tests.live.conftest import Live, insist, until
 
 KEY, OTHER = Fernet.generate_key().decode(), Fernet.generate_key().decode()
 REFUND = {"order_id": "A-1042", "amount": 20, "currency": "EUR", "reason": "late"}
@@ -60,12 +60,12 @@ def test_the_missing_key_is_named_everywhere_and_all_goes_on_once_it_is_there(
     monkeypatch.setenv("DEXWEB_CREDENTIAL_KEYS", OTHER)
     keyless = live.worker("keyless")
 
+    with pytest.raises(EngineStateUnreadable, match=ADVICE):
+        insist(partial(actions.send_message, boss, session.pk, "And that?"))
     with pytest.raises(EngineStateUnreadable, match=ADVICE) as refusal:
         live.decide(boss, asked)
     assert refusal.value.delivery == "delivery_pending"
     assert "delivered after that" in str(refusal.value)
-    with pytest.raises(EngineStateUnreadable, match=ADVICE):
-        actions.send_message(boss, session.pk, "And that?", str(uuid.uuid4()))
     panel = client.get(f"/approvals/{asked.pk}/").content.decode()
     assert "lacks a key" in panel
     assert "as soon as the engine is back" not in panel
