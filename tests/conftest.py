@@ -40,6 +40,10 @@ if settings.DATABASES["default"]["ENGINE"].endswith("sqlite3"):
     # A file, not memory: threads and child processes of a test share it.
     settings.DATABASES["default"]["TEST"] = {"NAME": str(VAR / "test.sqlite3")}
 Path(settings.STATIC_ROOT).mkdir()
+# What costs each test time and is not what any is about: strong hashes, and a look through all static
+# files for each client.
+settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+settings.WHITENOISE_AUTOREFRESH = True
 django.setup()
 
 from dexweb.engine import embedded  # noqa: E402
