@@ -17,7 +17,6 @@ from dexweb import supervisor
 from dexweb.engine import embedded
 from dexweb.engine.client import SessionEngine
 from dexweb.engine.errors import EngineStateUnreadable, EngineUnavailable
-from dexweb.engine.worker import GRACE
 from dexweb.keys import credential_keys
 from dexweb.management.commands.seed_users import words_for_sign_in
 
@@ -26,7 +25,8 @@ ENGINE_LIMIT = 30.0
 READY_LIMIT = 90.0
 # That of its own worker.
 POOL = "default"
-# Running Steps have the worker's grace; what they leave is then handed back.
+# What running Steps have once the worker is told to stop, in seconds; it then hands them back.
+GRACE = 10
 WORKER_STOP_LIMIT = GRACE + 3.0
 STOP_LIMIT = WORKER_STOP_LIMIT + 4.0
 
@@ -61,7 +61,9 @@ class Command(BaseCommand):
         credential_keys(settings.DEXWEB_VAR, settings.DEXWEB_CREDENTIAL_KEYS)
         self.start_engine(tree)
         self.say("Starting the worker and the web server …")
-        tree.start(self.child("worker", ["manage.py", "worker"], WORKER_STOP_LIMIT))
+        tree.start(
+            self.child("worker", ["manage.py", "worker", "--grace", str(GRACE)], WORKER_STOP_LIMIT)
+        )
         port = str(settings.DEXWEB_PORT)
         # Verbosity 0: no access log, since request lines carry search words and cursors.
         daphne = ["-m", "daphne", "-v", "0", "-b", HOST, "-p", port, "dexweb.asgi:application"]
