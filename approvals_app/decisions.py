@@ -69,8 +69,9 @@ def decide(
 
     Raises InterruptNotFound, DecisionNotAllowed, FourEyes, ReasonRequired, NotEditable,
     InvalidArguments, TooLarge, StaleInterrupt, InterruptAlreadyDecided, InterruptExpired,
-    AlreadyVoted, RpcLockConflict, KeyReused; and EngineUnavailable or NoWorker with
-    ``delivery="delivery_pending"`` when the decision is kept and will be delivered.
+    AlreadyVoted, RpcLockConflict, KeyReused; and EngineUnavailable, NoWorker or (of one that was
+    kept before) RpcLockConflict with ``delivery="delivery_pending"`` when the decision is kept and
+    will be delivered.
     The same request again gets the first answer. What was refused is in the audit log too.
     """
     interrupt = find(user, interrupt_id)
@@ -215,11 +216,13 @@ def expired(interrupt: Interrupt) -> InterruptExpired:
     )
 
 
-def deliver(decision: Decision, at_lock: str = Decision.State.REFUSED) -> Decision:
+def deliver(decision: Decision, nobody_waits: bool = False) -> Decision:
     """Hand a written decision to the engine and record how that went; raises what it refused with.
 
-    ``at_lock``: what becomes of one that meets a lock or somebody's hold.
+    Where it meets a lock or somebody's hold it is refused; but one that was kept before, or for whose
+    answer ``nobody_waits``, is kept until that is over.
     """
+    kept = nobody_waits or decision.state == Decision.State.DELIVERY_PENDING
     interrupt = decision.interrupt
     rpc = ResolveInterrupt(
         request_id=decision.request_id,
@@ -240,7 +243,7 @@ def deliver(decision: Decision, at_lock: str = Decision.State.REFUSED) -> Decisi
         error.delivery = Decision.State.DELIVERY_PENDING
         raise
     except DexwebError as error:
-        return _refused(decision, error, at_lock)
+        return _refused(decision, error, kept)
     _delivered(decision)
     return decision
 
@@ -301,7 +304,7 @@ def _audit_kept(decision: Decision) -> None:
         _audit(decision.actor, decision.interrupt, asked, decision.refusal["code"], **once)
 
 
-def _refused(decision: Decision, error: DexwebError, at_lock: str) -> Decision:
+def _refused(decision: Decision, error: DexwebError, kept: bool) -> Decision:
     """Record a refusal and raise it, unless the Flow had taken this very decision before."""
     interrupt = Interrupt.objects.get(pk=decision.interrupt_id)
     # "Already voted" is about another request of theirs: the Flow answers the same one again.
@@ -312,7 +315,9 @@ def _refused(decision: Decision, error: DexwebError, at_lock: str) -> Decision:
     if not isinstance(error, RpcLockConflict | StaleInterrupt):
         # The rows may know more by now than the engine said: a session that has closed, say.
         error = _from_rows(interrupt) or error
-    state = at_lock if isinstance(error, RpcLockConflict) else Decision.State.REFUSED
+    state = Decision.State.REFUSED
+    if kept and isinstance(error, RpcLockConflict):
+        state = error.delivery = Decision.State.DELIVERY_PENDING
     _mark(decision, state, {"code": error.code, **error.details()})
     raise error
 
@@ -354,8 +359,7 @@ def redeliver(decision: Decision) -> DexwebError | None:
         _audit_kept(decision)
         return error
     try:
-        # Who met a lock is not there to be told: their word is kept until it is let go.
-        deliver(decision, at_lock=Decision.State.DELIVERY_PENDING)
+        deliver(decision, nobody_waits=True)
     except DexwebError as error:
         _audit_kept(decision)
         return error

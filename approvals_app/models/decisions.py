@@ -4,7 +4,7 @@ from django.conf import settings
 from django.db import models
 
 from approvals_app.models.interrupts import Interrupt
-from dexweb.engine.errors import EngineStateUnreadable, NoWorker
+from dexweb.engine.errors import EngineStateUnreadable, NoWorker, RpcLockConflict
 
 
 class Decision(models.Model):
@@ -68,6 +68,11 @@ class Decision(models.Model):
             case NoWorker.code:
                 return (
                     "No worker has taken it yet. It is kept, and is delivered as soon as one does."
+                )
+            case RpcLockConflict.code:
+                return (
+                    f"{self.refusal.get('holder') or 'Another request'} is working on it. It is kept, "
+                    "and is delivered once that is over."
                 )
         return (
             "The engine has not taken it yet. It is kept, and is delivered as soon as the engine "

@@ -66,6 +66,30 @@ def test_a_kept_decision_that_meets_a_lock_stays_kept_until_it_is_let_go(engine,
     assert engine.taken == ["r-1"]
 
 
+@pytest.mark.parametrize("request_id", ["r-1", "r-2"])
+def test_a_kept_decision_stays_kept_when_its_person_says_it_again_and_somebody_holds_it(
+    engine, request_id
+):
+    ann = build.person("ann", *build.LOOK, keys=("refunds.approve",))
+    interrupt = build.interrupt(build.session())
+
+    def approve(request_id):
+        said = {"verdict": "approve", "revision": 1, "args_hash": interrupt.args_hash}
+        decisions.decide(ann, interrupt.pk, **said, request_id=request_id)
+
+    engine.answers = [EngineUnavailable(), RpcLockConflict(holder="bob", lock_kind="hold")]
+    with pytest.raises(EngineUnavailable):
+        approve("r-1")
+    with pytest.raises(RpcLockConflict, match=r"bob .* is kept and will be delivered") as refusal:
+        approve(request_id)
+    assert refusal.value.delivery == "delivery_pending"
+    assert "bob is working on it" in Decision.objects.get().why_kept
+    assert not AuditEntry.objects.exists()
+    outbox.sweep()
+    assert Decision.objects.get().state == "delivered"
+    assert engine.taken == ["r-1"]
+
+
 DECIDED = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
 

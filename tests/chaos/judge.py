@@ -90,7 +90,7 @@ def decisions(people: list[Person]) -> Iterator[str]:
 
 def _kept_word(person: Person, told: Told) -> Iterator[str]:
     rows = Decision.objects.filter(interrupt_id=told.target, actor__username=person.name)
-    row = rows.exclude(state="refused").first() or rows.first()
+    row = rows.exclude(state="refused").first() or rows.last()
     said = f"{person.name} was told {told.status} for {told.body['verdict']} {told.target}"
     if told.status == 200 and (row is None or row.state != "delivered"):
         yield f"{said}, but the decision is {row and row.state} {row and row.refusal}"

@@ -9,13 +9,16 @@ from dexweb.engine.errors.base import DexwebError
 
 @dataclass
 class RpcLockConflict(DexwebError):
-    """``lock_kind`` is rpc (short, retried for you) or hold (a person has it open)."""
+    """``lock_kind`` is rpc (short, retried for you) or hold (a person has it open); ``delivery`` says
+    when a decision is kept until the lock is let go.
+    """
 
     keys: list[str] | None = None
     holder: str = ""
     lock_kind: str = "rpc"
     since: str = ""
     until: str = ""
+    delivery: str = ""
     code = "rpc_lock_conflict"
     status = 409
     title = "Somebody else is at it"
@@ -23,7 +26,10 @@ class RpcLockConflict(DexwebError):
     @property
     def message(self) -> str:
         who = self.holder or "Another request"
-        return f"{who} is working on this right now. Nothing was changed; try again in a moment."
+        at_it = f"{who} is working on this right now."
+        if self.delivery == "delivery_pending":
+            return f"{at_it} Your decision is kept and will be delivered once that is over."
+        return f"{at_it} Nothing was changed; try again in a moment."
 
 
 @dataclass
