@@ -61,6 +61,7 @@ ACTIONS = {
     "notificationchannel.changed": "changed a notification channel",
     "notificationchannel.deleted": "deleted a notification channel",
     "notificationpreference.changed": "changed what they are told by mail",
+    "signin.paused": "paused signing in",
     "token.shown": "was shown an API token",
     "token.made": "made an API token",
     "audit.exported": "exported the audit log",
@@ -89,6 +90,7 @@ AREAS = {
     "group": "Groups",
     "notificationchannel": "Notification channels",
     "notificationpreference": "People’s own notifications",
+    "signin": "Signing in",
     "token": "API tokens",
     "audit": "This log",
 }
