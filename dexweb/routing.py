@@ -9,9 +9,9 @@ from sessions_app.stream.consumer import ApprovalsSocket, EventsSocket, Sessions
 from sessions_app.stream.socket import no_such_socket
 
 websocket_urlpatterns = [
-    path("ws/sessions/<slug:session_id>/events", EventsSocket.app),
-    path("ws/sessions", SessionsSocket.app),
-    path("ws/approvals", ApprovalsSocket.app),
+    re_path(r"^ws/sessions/(?P<session_id>[-a-zA-Z0-9_]+)/events/?$", EventsSocket.app),
+    re_path(r"^ws/sessions/?$", SessionsSocket.app),
+    re_path(r"^ws/approvals/?$", ApprovalsSocket.app),
     re_path("", no_such_socket),
 ]
 

@@ -22,6 +22,9 @@ def _queued(session: Session, body: fact.MessageQueued, at: datetime) -> None:
         author_name=message.author.name,
         created_at=at,
     )
+    if session.phase == Session.Phase.IDLE:
+        # Its turn begins at once, but is told of only when a worker has taken the first Step.
+        session.phase = Session.Phase.THINKING
     payload = {"text": message.text, "author": message.author.name}
     _tell(session, "message.queued", message.message_id, at, **payload)
 

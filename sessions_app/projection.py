@@ -98,6 +98,8 @@ def ensure_session(session_id: str, started: fact.SessionStarted, at: datetime) 
             "limits": asdict(started.limits) if started.limits else {},
             "started_by_id": user_of(started.started_by),
             "parent_id": started.parent or None,
+            # There is a first message, which no worker has taken yet.
+            "phase": Session.Phase.THINKING,
             "created_at": at,
             "updated_at": at,
         },

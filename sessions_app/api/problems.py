@@ -78,6 +78,9 @@ def _of_dexweb(error: DexwebError) -> tuple[dict[str, Any], dict[str, str]]:
     body = _body(error.status, error.code, error.title, error.message, retryable)
     # The stable members win over a detail of the same name.
     body = {**_plain(error.details()), **body}
+    if isinstance(error, RpcLockConflict):
+        # As the lock itself has it, beside the name that a refusal has elsewhere.
+        body["kind"] = error.lock_kind
     headers = {}
     if error.retry_after is not None:
         headers["Retry-After"] = str(error.retry_after)

@@ -36,7 +36,7 @@ def test_an_approval_is_held_taken_over_edited_run_and_accounted_for(live: Live)
     assert (held.status_code, held.json()["lock"]["holder"]) == (200, "ann")
     refused = his.post(f"{address}/hold", {})
     body = refused.json()
-    assert (refused.status_code, body["code"], body["lock_kind"]) == (
+    assert (refused.status_code, body["code"], body["kind"]) == (
         409,
         "rpc_lock_conflict",
         "hold",

@@ -53,6 +53,21 @@ def test_facts_that_were_recorded_change_nothing_a_second_time(session):
     assert list(session.events.values_list("seq", flat=True)) == [1, 2, 3]
 
 
+def test_a_session_is_not_idle_while_a_message_waits_for_its_turn(session):
+    assert session.phase == "thinking"
+    idle = fact.PhaseChanged("phase_changed", "idle")
+    projection.record("s-1", facts(idle, queued(2), first=3))
+    session.refresh_from_db()
+    assert session.phase == "thinking"
+
+
+def test_a_message_in_the_middle_of_a_turn_changes_no_phase(session):
+    acting = fact.PhaseChanged("phase_changed", "waiting_approval")
+    projection.record("s-1", facts(acting, queued(2), first=3))
+    session.refresh_from_db()
+    assert session.phase == "waiting_approval"
+
+
 def test_a_fact_whose_forerunner_is_missing_waits_for_it(session):
     assert projection.record("s-1", facts(queued(4), first=4)) == 2
     assert session.messages.count() == 1

@@ -64,6 +64,14 @@ async def test_our_own_pages_and_trusted_origins_are_accepted(
 
 
 @pytest.mark.parametrize("path", ROUTES)
+async def test_a_socket_opens_with_a_last_slash_too(
+    session: Session, browser: Client, path: str
+) -> None:
+    async with opened(f"{path}/", cookie(browser)) as viewer:
+        assert (await viewer.next())["type"] == "hello"
+
+
+@pytest.mark.parametrize("path", ROUTES)
 async def test_who_is_not_signed_in_is_told_by_the_code(session: Session, path: str) -> None:
     async with opened(path) as viewer:
         assert await viewer.close_code() == 4401
