@@ -3,7 +3,7 @@
 from typing import Any
 
 from django.conf import settings
-from django.urls import path, re_path
+from django.urls import re_path
 
 from sessions_app.stream.consumer import ApprovalsSocket, EventsSocket, SessionsSocket
 from sessions_app.stream.socket import no_such_socket

@@ -28,6 +28,8 @@ DEFAULT_WORD_DELAY = "30ms"
 SUMMARY_LINES = 20
 
 _CHARACTERS_PER_TOKEN = 4
+#: In so many pieces a text or the arguments of a call come at most, however long they are.
+_PIECES = 200
 
 
 @dataclass(frozen=True)
@@ -120,12 +122,15 @@ class DemoModel(FunctionModel):
             await asyncio.sleep(utterance.pause)
         if utterance.error is not None:
             raise utterance.error
-        for word in re.findall(r"\S+\s*|\s+", utterance.text):
+        words = re.findall(r"\S+\s*|\s+", utterance.text)
+        at_once = -(-len(words) // _PIECES)
+        for start in range(0, len(words), at_once or 1):
             await asyncio.sleep(self._word_delay)
-            yield word
+            yield "".join(words[start : start + at_once])
         for index, call in enumerate(utterance.calls):
             yield {index: DeltaToolCall(name=call.tool)}
-            for piece in _slices(call.args_json(), 24):
+            args = call.args_json()
+            for piece in _slices(args, max(24, -(-len(args) // _PIECES))):
                 await asyncio.sleep(self._word_delay)
                 yield {index: DeltaToolCall(json_args=piece)}
 

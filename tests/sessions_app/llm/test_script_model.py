@@ -84,6 +84,15 @@ async def test_the_index_of_the_model_call_counts_failed_ones_too():
     assert reply.text == "Better."
 
 
+async def test_a_very_long_text_and_very_long_arguments_come_whole_and_soon(listener):
+    text, note = " ".join(["word"] * 5000), "z" * 70_000
+    call = {"tool": "shop__lookup_order", "args": {"note": note}}
+    model = scripted([{"text": text, "calls": [call]}], word_delay="1ms")
+    reply = await ask(model, [user_message("Go")], listener=listener)
+    assert (reply.text, json.loads(reply.calls[0].args_json)) == (text, {"note": note})
+    assert len(listener.pieces) <= 200
+
+
 async def test_a_delay_comes_before_the_first_word():
     started = time.monotonic()
     await ask(scripted([{"text": "Late.", "delay": "200ms"}]), [user_message("Go")])
