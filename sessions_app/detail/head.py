@@ -126,4 +126,6 @@ def first_to_show(session: Session, waiting: list[Waiting]) -> str:
     newest = session.steps.exclude(type__in=["AwaitMessage", "ResumeTurn"])
     running = newest.filter(status__in=["active", "scheduled", "waiting"]).order_by("-position")
     step = running.values_list("step_id", flat=True).first()
-    return step or newest.order_by("-position").values_list("step_id", flat=True).first() or ""
+    # A wait for spend that is over has nothing to say beside the call that it let through.
+    ended = newest.exclude(type="AwaitSpend").order_by("-position")
+    return step or ended.values_list("step_id", flat=True).first() or ""

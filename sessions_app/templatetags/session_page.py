@@ -24,10 +24,11 @@ def json_lines(text: str) -> str:
 
 @register.filter
 def short_count(number: int) -> str:
-    """1,234 as it is; from 10,000 on in thousands: 18.4k."""
+    """1,234 as it is; from 10,000 on in thousands: 18.4k, 128k."""
     if number < 10_000:
         return f"{number:,}"
-    return f"{number / 1000:,.1f}k" if number < 1_000_000 else f"{number / 1_000_000:,.1f}M"
+    small, unit = (number / 1000, "k") if number < 1_000_000 else (number / 1_000_000, "M")
+    return f"{small:,.1f}".removesuffix(".0") + unit
 
 
 @register.filter

@@ -95,3 +95,15 @@ def test_the_description_of_the_api_does_not_make_the_browser_complain(visit):
     operation = page.locator(".opblock").first
     operation.locator(".opblock-summary-control").first.click()
     expect(operation.locator(".opblock-body")).to_be_visible()
+
+
+def test_the_description_of_the_api_follows_the_theme(visit):
+    page = visit("demo", "/api/docs/", dark=True)
+    title = page.locator("#api-docs .info .title")
+    expect(title).to_be_visible()
+    colour = "element => getComputedStyle(element).color"
+    dark = title.evaluate(colour)
+    page.locator("[data-theme-switch]").click()
+    expect(page.locator("html")).to_have_attribute("data-theme", "light")
+    expect(page.locator("html")).not_to_have_class("dark-mode")
+    assert title.evaluate(colour) != dark

@@ -59,3 +59,27 @@ def test_on_the_page_of_an_approval_the_buttons_stick_to_the_bottom(visit, site)
     expect(page.get_by_role("button", name="Yes, approve")).to_be_in_viewport(ratio=1)
     page.get_by_role("button", name="Yes, approve").tap()
     expect(page.locator(".outcome-words")).to_have_text("demo approved it.")
+
+
+def test_what_is_asked_several_times_over_names_its_risk_and_the_bar_waits_for_a_choice(
+    visit, site
+):
+    for _ in range(2):
+        session = visit("demo", site.start("pliant"))
+        expect(session.locator("form.decide")).to_be_visible()
+    page = visit("demo", "/approvals/?agent=pliant&mine=1", phone=True)
+    head = page.locator(".twins-head")
+    expect(head.locator(".risk")).to_have_text("high")
+    expect(head.locator(".risk")).to_be_visible()
+    expect(page.locator("[data-batch-bar]")).to_be_hidden()
+    head.get_by_role("button", name="Select all").tap()
+    expect(page.locator("[data-batch-review]")).to_be_in_viewport(ratio=1)
+    page.goto("/approvals/?state=decided")
+    expect(page.get_by_role("heading", name="Approvals")).to_be_visible()
+    fits(page)
+
+
+def test_the_last_step_of_a_long_turn_is_within_one_screen_of_the_first(visit, finished):
+    page = visit("demo", f"{finished}?tab=graph", phone=True)
+    expect(page.locator("#canvas svg .node").last).to_be_attached()
+    assert page.evaluate("document.getElementById('canvas').clientHeight < innerHeight")
