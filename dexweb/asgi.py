@@ -1,6 +1,7 @@
 """The ASGI application: Django for HTTP, the sockets of routing.py for WebSocket."""
 
 import os
+import sys
 
 from channels.routing import ProtocolTypeRouter, URLRouter
 from channels.sessions import CookieMiddleware
@@ -19,3 +20,9 @@ application = ProtocolTypeRouter(
         "websocket": OwnOrigin(CookieMiddleware(under_prefix(URLRouter(websocket_urlpatterns)))),
     }
 )
+
+if "daphne.http_protocol" in sys.modules:
+    # Imported by the server itself, by whichever command it was started.
+    from dexweb import bodies
+
+    bodies.bound()

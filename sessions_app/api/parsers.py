@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from typing import IO, Any, NoReturn
 
 from rest_framework.exceptions import ParseError
@@ -43,8 +43,15 @@ class ExactJSONParser(BaseParser):
 def loads_exact(text: str) -> Any:
     """``text`` as JSON, numbers exact. Raises `ValueError` for what strict JSON does not allow."""
     return json.loads(
-        text, parse_float=Decimal, parse_constant=_no_constant, object_pairs_hook=_no_repeats
+        text, parse_float=_decimal, parse_constant=_no_constant, object_pairs_hook=_no_repeats
     )
+
+
+def _decimal(digits: str) -> Decimal:
+    try:
+        return Decimal(digits)
+    except InvalidOperation:
+        raise ValueError(f"{digits[:40]} is beyond all numbers that can be kept") from None
 
 
 def _no_constant(name: str) -> NoReturn:

@@ -85,3 +85,13 @@ def test_of_policies_that_fit_a_tool_alike_the_stricter_counts(asking):
     for pattern in ("shop__?ook", "shop__l?ok"):
         agent.tools.create(pattern=pattern, effect="read", needs_approval=pattern == asking)
     assert agent.policy_for("shop__look").needs_approval
+
+
+@pytest.mark.parametrize("number", ["1e9999999999999999999", "1e-9999999999999999999"])
+def test_a_number_beyond_all_bounds_is_refused_in_words(number):
+    client = build.client_of(build.person("ann", *build.OPERATE))
+    body = f'{{"text": {number}}}'
+    path = f"/api/v1/sessions/{build.session().pk}/messages/"
+    answer = client.generic("POST", path, body, content_type="application/json")
+    assert answer.status_code == 400
+    assert number in answer.json()["detail"]
