@@ -44,7 +44,15 @@ def _edited(session: Session, body: fact.MessageEdited, at: datetime) -> None:
 
 def _deleted(session: Session, body: fact.MessageDeleted, at: datetime) -> None:
     session.messages.filter(message_id=body.message_id).update(state=Message.State.DELETED)
+    if session.phase == Session.Phase.THINKING and not _has_turn(session):
+        session.phase = Session.Phase.IDLE
     _tell(session, "message.deleted", body.message_id, at, by=body.by.name)
+
+
+def _has_turn(session: Session) -> bool:
+    """Whether a turn runs, or a message waits that will begin one."""
+    waiting = session.messages.filter(state__in=[Message.State.QUEUED, Message.State.STEERED])
+    return session.turns.filter(state="running").exists() or waiting.exists()
 
 
 def _steered(session: Session, body: fact.MessageSteered, at: datetime) -> None:

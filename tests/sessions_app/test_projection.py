@@ -61,6 +61,13 @@ def test_a_session_is_not_idle_while_a_message_waits_for_its_turn(session):
     assert session.phase == "thinking"
 
 
+def test_a_session_is_idle_again_once_the_only_message_that_waited_was_withdrawn(session):
+    withdrawn = fact.MessageDeleted("message_deleted", "m-1", ANN)
+    projection.record("s-1", facts(withdrawn, first=3))
+    session.refresh_from_db()
+    assert session.phase == "idle"
+
+
 def test_a_message_in_the_middle_of_a_turn_changes_no_phase(session):
     acting = fact.PhaseChanged("phase_changed", "waiting_approval")
     projection.record("s-1", facts(acting, queued(2), first=3))
