@@ -9,7 +9,7 @@ from tests.sessions_app.api import build
 
 pytestmark = pytest.mark.django_db
 
-OPEN = {"healthz", "readyz", "accounts/login/", "accounts/logout/"}
+OPEN = {"healthz", "healthz/", "readyz", "readyz/", "accounts/login/", "accounts/logout/"}
 # For everybody who is signed in, since it holds nothing of anybody.
 SIGNED_IN = {"", "api/docs/", "api/schema/"}
 VALUES = {
@@ -67,6 +67,11 @@ def test_the_addresses_of_the_design_are_there():
         "metrics",
     ):
         assert address in ADDRESSES
+
+
+def test_the_root_leads_everybody_to_the_sessions(client):
+    assert client.get("/")["Location"] == "/sessions/"
+    assert client.get("/sessions/")["Location"] == "/accounts/login/?next=/sessions/"
 
 
 @pytest.mark.parametrize("address", [a for a in ADDRESSES if a not in OPEN])

@@ -45,5 +45,5 @@ def test_readiness_counts_migrations_that_are_still_to_run(client, settings):
 
 @pytest.mark.django_db
 def test_neither_asks_anybody_to_sign_in_nor_takes_a_post(client):
-    for address in ("/healthz", "/readyz"):
+    for address in ("/healthz", "/readyz", "/healthz/", "/readyz/"):
         assert client.post(address).status_code == 405
