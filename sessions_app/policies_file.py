@@ -98,7 +98,7 @@ def _approval(asked: Section) -> dict[str, Any]:
         "four_eyes": bool(asked.flag("four_eyes")),
         "reason_on_approve": bool(reason.flag("approve")),
         "reason_on_reject": reason.flag("reject") is not False,
-        "editable": bool(asked.flag("editable")),
+        "editable": asked.flag("editable") is not False,
         "validity": asked.duration_or_none("validity"),
         "reminders": asked.items("reminders"),
         "escalation": asked.items("escalation"),

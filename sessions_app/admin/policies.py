@@ -27,6 +27,9 @@ class ToolPolicyForm(forms.ModelForm):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        if self.instance._state.adding:
+            # As in a file; only what no policy names is stricter.
+            self.initial["editable"] = True
         for name in ("reminders", "escalation"):
             if name in self.fields:
                 self.fields[name].widget.attrs["rows"] = 2

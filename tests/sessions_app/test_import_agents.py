@@ -288,6 +288,13 @@ def test_everything_that_an_approval_may_ask_for_can_be_written():
     assert {change.what for change in load_agents(STRICT).changes} == {"unchanged"}
 
 
+def test_arguments_may_be_edited_unless_the_policy_says_otherwise():
+    load_agents(STRICT.replace("          editable: true\n", ""))
+    assert Agent.objects.get(name="desk").policy_for("shop__issue_refund").editable
+    load_agents(STRICT.replace("editable: true", "editable: false"))
+    assert not Agent.objects.get(name="desk").policy_for("shop__issue_refund").editable
+
+
 def test_a_connections_policies_hold_for_every_agent_that_uses_it():
     load_agents(STRICT)
     agent = Agent.objects.get(name="desk")
