@@ -13,6 +13,8 @@ from sessions_app.agents_section import Section
 from sessions_app.policies_file import TIMES, TOOL, ToolEntry, read_times, read_tool
 
 LIMIT = 4 * 1024 * 1024
+#: Names and values in all, one that is repeated by an alias (*name) counted each time.
+MOST_VALUES = 200_000
 
 
 class InvalidAgents(Exception):
@@ -190,6 +192,29 @@ def _budgets(agent: Section) -> list[BudgetEntry]:
 class _Loader(yaml.SafeLoader):
     """The safe loader; a name that occurs twice is an error, where YAML would take the last."""
 
+    def get_single_node(self) -> yaml.Node | None:
+        node: yaml.Node | None = super().get_single_node()
+        if node is not None:
+            self._size(node, {})
+        return node
+
+    def _size(self, node: yaml.Node, known: dict[int, int]) -> int:
+        """How many values there are at ``node``: few lines of aliases of aliases may stand for more
+        than any memory holds, once they are written out.
+        """
+        if isinstance(node, yaml.ScalarNode):
+            return 1
+        if id(node) not in known:
+            # What is met again inside itself is without end.
+            known[id(node)] = MOST_VALUES + 1
+            parts = [each for pair in node.value for each in _both(pair)]
+            known[id(node)] = 1 + sum(self._size(part, known) for part in parts)
+        if known[id(node)] > MOST_VALUES:
+            raise yaml.composer.ComposerError(
+                None, None, f"it stands for more than {MOST_VALUES:,} values", node.start_mark
+            )
+        return known[id(node)]
+
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         seen: set[Any] = set()
         for key_node, _ in node.value:
@@ -203,6 +228,11 @@ class _Loader(yaml.SafeLoader):
                     )
                 seen.add(key)
         return super().construct_mapping(node, deep)
+
+
+def _both(item: Any) -> tuple[yaml.Node, ...]:
+    """An item of a mapping is a pair of nodes, one of a list is a node."""
+    return item if isinstance(item, tuple) else (item,)
 
 
 def _plain_words_only() -> None:
