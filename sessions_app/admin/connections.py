@@ -42,7 +42,6 @@ class ConnectionAdmin(RevisionAdmin):
     form = ConnectionForm
     inlines = [ToolPolicyInline]
     audited_parts = ("tools",)
-    audited_parts = ("tools",)
     list_display = ["name", "transport", "credential", "enabled", "revision"]
     list_filter = ["transport", "enabled"]
     list_select_related = ["credential"]

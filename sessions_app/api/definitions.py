@@ -11,6 +11,7 @@ from rest_framework.exceptions import PermissionDenied
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from approvals_app.audit_changes import record_change, snapshot
 from sessions_app.api.idempotency import once
 from sessions_app.api.schema import CONFLICTS, OPERATION, PROBLEMS
 from sessions_app.api.serializers import StrictSerializer
@@ -223,6 +224,7 @@ class CredentialList(ApiView):
                 raise PermissionDenied(
                     f"This needs the permission sessions_app.{needed}_credential."
                 )
+            before = snapshot(present) if present else {}
             credential = present or Credential(name=asked["name"])
             credential.value = asked["value"]
             credential.base_url = asked.get("base_url", credential.base_url)
@@ -230,4 +232,6 @@ class CredentialList(ApiView):
                 credential.revision = F("revision") + 1
             credential.save()
             credential = Credential.objects.sealed().get(pk=credential.pk)
+            user = self.request.user
+            record_change(user, credential, before, snapshot(credential), ["value"])
         return Response(CredentialSerializer(credential).data, status=200 if present else 201)
