@@ -131,6 +131,7 @@ def test_what_needs_a_closer_look_is_left_out_with_words(approver, fields, becau
     row = build.interrupt(build.session(), **fields)
     page = review(approver, row).content.decode()
     assert because in page
+    assert "These are decided one by one" in page
     assert 'name="item"' not in page
 
 

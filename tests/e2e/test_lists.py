@@ -66,3 +66,16 @@ def test_an_older_answer_about_a_line_that_comes_late_does_not_replace_the_newer
     # Whatever is made of the answer is made of it before the next frame but one.
     page.evaluate("() => new Promise(done => requestAnimationFrame(() => setTimeout(done)))")
     expect(turn).to_have_text("turn 3")
+
+
+def test_on_a_narrow_screen_the_title_keeps_more_room_than_any_other_column(visit):
+    page = visit("demo", "/sessions/")
+    page.set_viewport_size({"width": 820, "height": 900})
+    widths = (
+        page.locator("[data-row]")
+        .first.locator("td:visible")
+        .evaluate_all(
+            "all => Object.fromEntries(all.map(cell => [cell.className, cell.offsetWidth]))"
+        )
+    )
+    assert max(widths, key=widths.get) == "c-main"

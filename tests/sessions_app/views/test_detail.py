@@ -219,7 +219,7 @@ def test_the_panel_begins_with_what_failed_and_not_with_the_wait_for_spend_befor
     of = build.session()
     build.step(of, "RunModel-1", 1, status="failed", outcome="failed", detail="The key is wrong.")
     build.step(of, "AwaitSpend-1", 2)
-    assert "<h2>RunModel-1" in page_of(reader, of).replace("\n", "")
+    assert "<h2>RunModel-1" in page_of(reader, of)
 
 
 def test_the_newest_turn_is_drawn_and_earlier_ones_are_lines(reader):
