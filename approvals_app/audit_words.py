@@ -168,11 +168,12 @@ def _moment(text: str) -> str:
     """A moment to the second, its zone named; another text as it is."""
     try:
         moment = parse_datetime(text)
-    except ValueError:
+        if moment is None or moment.tzinfo is None:
+            return text
+        return timezone.localtime(moment).strftime("%Y-%m-%d %H:%M:%S %Z")
+    except (ValueError, OverflowError):
+        # What somebody typed, like a name, may look like a moment that no calendar has.
         return text
-    if moment is None or moment.tzinfo is None:
-        return text
-    return timezone.localtime(moment).strftime("%Y-%m-%d %H:%M:%S %Z")
 
 
 def _address(subject: str) -> str:
