@@ -6,9 +6,11 @@ let timer;
 function take(panel) {
   if (!panel.isConnected || asked.has(panel.id)) return;
   const form = panel.querySelector('[data-hold="none"] [data-hold-form]');
-  if (!form) return;
+  if (!form || !window.htmx) return;
   // Once for each approval: who lets go while typing means it.
   asked.add(panel.id);
+  // A panel drawn a moment ago may not be wired yet; sent as a plain form it would leave the page.
+  window.htmx.process(form);
   form.requestSubmit();
 }
 
