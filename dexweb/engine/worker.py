@@ -12,10 +12,11 @@ from django.conf import settings
 from django.db import connection, connections
 from temporalio.client import Client
 from temporalio.worker import Worker
-from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner, SandboxRestrictions
+from temporalio.worker.workflow_sandbox import SandboxRestrictions
 
 from dexweb.engine.client import connect
 from dexweb.engine.embedded import engine_address
+from dexweb.engine.marks import MarkingRunner
 from dexweb.engine.presence import Presence, report_forever
 from dexweb.engine.slots import SlotCount
 from dexweb.engine.sweeper import sweep_forever
@@ -36,7 +37,7 @@ RECORD_SLOTS = 50
 GRACE = 10.0
 # The sandbox still refuses clocks, randomness and I/O; importing every module anew for each session
 # is what is left out, since `flow` keeps no state in modules and the import costs more than a turn.
-SANDBOX = SandboxedWorkflowRunner(SandboxRestrictions.default.with_passthrough_all_modules())
+SANDBOX = MarkingRunner(SandboxRestrictions.default.with_passthrough_all_modules())
 
 # Given, since the engine's default hashes the code of every loaded module: two seconds of each start.
 BUILD_ID = "dexweb"

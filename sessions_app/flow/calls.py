@@ -20,6 +20,7 @@ with workflow.unsafe.imports_passed_through():
     from sessions_app.flow.scope import ONE_ATTEMPT, Scope
     from sessions_app.flow.state import (
         CALL_TOOL,
+        MARKS,
         RECONCILE_CALL,
         Approval,
         CallToolInput,
@@ -70,13 +71,8 @@ class Calls:
         return outcome
 
     def _leave_mark(self) -> None:
-        """A command in the history for this end, which may have no other.
-
-        The engine's library takes several workflow tasks without a command for one when it makes up
-        a lost cache and an update waits, and takes them apart when it replays: the update would be
-        handled before this end then, and after it now (docs/outcomes.md).
-        """
-        if workflow.patched("calls-leave-marks"):
+        """A command for this end, of runs that began before each workflow task left one."""
+        if not workflow.patched(MARKS) and workflow.patched("calls-leave-marks"):
             workflow.upsert_memo({"calls_left": self._unfinished})
 
     def _plan(

@@ -30,7 +30,7 @@ with workflow.unsafe.imports_passed_through():
     from sessions_app.flow.rpcs.spend import SpendRpcs
     from sessions_app.flow.rpcs.waits import WaitRpcs
     from sessions_app.flow.scope import Scope
-    from sessions_app.flow.state import SESSION, CarriedState, SessionInput, Stop
+    from sessions_app.flow.state import MARKS, SESSION, CarriedState, SessionInput, Stop
     from sessions_app.flow.terms import Actor
     from sessions_app.flow.turn import Turn
 
@@ -57,6 +57,8 @@ class SessionFlow(QueueRpcs, InterruptRpcs, WaitRpcs, EndingRpcs, SettingsRpcs, 
     @workflow.run
     async def run(self, given: SessionInput) -> str:
         """Returns the status that the session closed with."""
+        # Its worker leaves them (dexweb/engine/marks.py), but not for a run that began without.
+        workflow.patched(MARKS)
         try:
             await (self._until_called_off() if given.parent else self._loop())
         except asyncio.CancelledError:

@@ -14,7 +14,7 @@ from temporalio.client import WorkflowHistory
 
 from dexweb.engine.client import SessionEngine
 from sessions_app.models import Session
-from tests.replays import replayer
+from tests.replays import quiet_tasks, replayer
 
 
 @dataclass
@@ -65,6 +65,8 @@ async def story_of(session: Session) -> Story:
             kept = Path(tempfile.gettempdir()) / f"dexweb-chaos-{run_id}.json"
             kept.write_text(history.to_json())
             story.unreplayable = f"{result.replay_failure} (kept as {kept})"
+        elif quiet := quiet_tasks(history):
+            story.unreplayable = f"workflow tasks {quiet} left nothing"
     return story
 
 

@@ -31,7 +31,7 @@ from sessions_app import actions
 from sessions_app.agents_yaml import load_agents
 from sessions_app.models import Session, ToolCall
 from tests import forks
-from tests.replays import replayer
+from tests.replays import assert_replays
 
 PATIENCE = 45.0
 HEARTBEAT = 2.0
@@ -338,10 +338,10 @@ async def replay(runs: list[tuple[str, str]]) -> None:
 
     With DEXWEB_TEST_SAVE_HISTORIES=1 its last history is saved for the code to come.
     """
-    client, replays = await SessionEngine().client(), replayer()
+    client = await SessionEngine().client()
     for session_id, run_id in runs:
         history = await client.get_workflow_handle(session_id, run_id=run_id).fetch_history()
-        await replays.replay_workflow(history)
+        await assert_replays(history)
         if os.environ.get("DEXWEB_TEST_SAVE_HISTORIES"):
             name = os.environ["PYTEST_CURRENT_TEST"].split("::")[-1].split(" ")[0]
             Path("tests/histories/unreleased", f"{name}.json").write_text(history.to_json())

@@ -16,11 +16,12 @@ from dexweb.engine.worker import BUILD_ID, SANDBOX
 from sessions_app.flow import state, terms
 from sessions_app.flow.queues import flow_queue, model_queue, tool_queue
 from sessions_app.flow.session import SessionFlow
-from tests.replays import replayer
+from tests import replays
 
 ANN = terms.Actor(1, "ann")
 POLICY = terms.ApprovalPolicy("refunds.approve", "high", 600.0, "reject")
 CALL = state.ToolCallPlan("call-1", "shop__send_email", "idempotent", "hash", 60.0, attempts=3)
+UNKNOWN = state.ToolCallResult("outcome_unknown", "Nobody knows.")
 
 
 @dataclass
@@ -37,6 +38,7 @@ class Steps:
     gates: dict[str, asyncio.Event] = field(default_factory=lambda: defaultdict(asyncio.Event))
     asked: list[state.ReconcileInput] = field(default_factory=list)
     told: list[Any] = field(default_factory=list)
+    found: state.ToolCallResult = UNKNOWN
 
     async def _at(self, what: str) -> None:
         if what == self.stands and not self.stood.is_set():
@@ -66,8 +68,10 @@ class Steps:
     @activity.defn(name=state.RECONCILE_CALL)
     async def reconcile(self, given: state.ReconcileInput) -> state.ToolCallResult:
         self.asked.append(given)
+        if (gate := f"reconcile {given.call_id}") in self.gates:
+            await self.gates[gate].wait()
         await self._at("reconcile")
-        return state.ToolCallResult("outcome_unknown", "Nobody knows.")
+        return self.found
 
 
 @asynccontextmanager
@@ -89,5 +93,4 @@ async def working(client: Client, pool: str, steps: Steps) -> AsyncIterator[None
 
 
 async def assert_replays(client: Client, session_id: str) -> None:
-    history = await client.get_workflow_handle(session_id).fetch_history()
-    await replayer().replay_workflow(history)
+    await replays.assert_replays(await client.get_workflow_handle(session_id).fetch_history())

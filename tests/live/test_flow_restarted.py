@@ -58,3 +58,44 @@ async def test_a_decision_after_two_quiet_ends_and_a_lost_worker_replays() -> No
         await engine.stop(pool, state.Stop(uuid.uuid4().hex, "complete", ANN))
         await client.get_workflow_handle(pool).result()
     await assert_replays(client, pool)
+
+
+@pytest.mark.usefixtures("temporal_engine")
+async def test_a_message_after_calls_that_quietly_wait_to_be_tried_again_and_a_lost_worker_replays() -> (
+    None
+):
+    reads = [replace(CALL, call_id=name, effect="read", backoff=0.1) for name in ("one", "two")]
+    steps = Steps([*reads, replace(CALL, approval=POLICY)], stands="approval_requested")
+    steps.found = state.ToolCallResult("failed", "It broke.", retryable=True)
+    pool = f"restarts-{uuid.uuid4().hex[:8]}"
+    client, engine = await connect(engine_address()), SessionEngine(timeout=30)
+    for call in reads:
+        steps.gates[f"reconcile {call.call_id}"].clear()
+    async with working(client, pool, steps):
+        first = terms.UserMessage(uuid.uuid4().hex, "Hello", ANN)
+        await engine.start_session(state.SessionInput(pool, "desk", "Quiet", pool, ANN, first))
+        await steps.stood.wait()
+
+        async def at_rest(beyond: int) -> bool:
+            seen = await engine.snapshot(pool)
+            return seen.history_events > beyond and not seen.task_attempt
+
+        async def both_broke() -> bool:
+            return len(steps.asked) == 2 and await at_rest(0)
+
+        await eventually(both_broke)
+        for call in reads:
+            # Each comes to its pause in a workflow task of its own, which waits for the recorder only.
+            before = (await engine.snapshot(pool)).history_events
+            steps.gates[f"reconcile {call.call_id}"].set()
+            await eventually(lambda before=before: at_rest(before + 3))  # type: ignore[misc]
+    steps.attempt = state.ToolCallResult("completed", "")
+    said = asyncio.create_task(
+        engine.send_message(pool, state.SendMessage(uuid.uuid4().hex, "And more.", ANN))
+    )
+    async with working(client, pool, steps):
+        steps.go.set()
+        await said
+        await engine.stop(pool, state.Stop(uuid.uuid4().hex, "cancel", ANN))
+        await client.get_workflow_handle(pool).result()
+    await assert_replays(client, pool)
