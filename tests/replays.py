@@ -34,15 +34,21 @@ async def assert_replays(history: WorkflowHistory) -> None:
 
 
 def quiet_tasks(history: WorkflowHistory) -> list[int]:
-    """Ids of the ends of workflow tasks that had news, left nothing, and were followed by another."""
+    """Ids of the ends of workflow tasks that had news, left nothing, and were followed by another.
+
+    The end of an activity that the Flow itself had canceled is no news: it does not wait for it.
+    """
     scheduled = EventType.EVENT_TYPE_WORKFLOW_TASK_SCHEDULED
     completed = EventType.EVENT_TYPE_WORKFLOW_TASK_COMPLETED
-    found, news = [], False
+    found, news, canceled = [], False, set()
     for event, after in zip(history.events, history.events[1:], strict=False):
         if event.event_type == completed:
             if news and after.event_type == scheduled:
                 found.append(event.event_id)
             news = False
+        elif event.HasField("activity_task_cancel_requested_event_attributes"):
+            canceled.add(event.activity_task_cancel_requested_event_attributes.scheduled_event_id)
         elif EventType.Name(event.event_type).endswith(NEWS):
-            news = True
+            ended = getattr(event, event.WhichOneof("attributes") or "")
+            news |= getattr(ended, "scheduled_event_id", 0) not in canceled
     return found

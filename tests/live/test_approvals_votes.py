@@ -152,7 +152,7 @@ def test_edited_arguments_that_do_not_fit_the_tool_decide_nothing(
 
 
 def test_what_may_not_be_edited_is_approved_as_it_is_or_rejected(live: Live) -> None:
-    (ann, _, _), interrupt = ask(live)
+    (ann, _, _), interrupt = ask(live, editable=False)
     with pytest.raises(NotEditable):
         live.decide(ann, interrupt, args=json.dumps({**REFUND, "amount": 5}))
     live.decide(ann, interrupt, "reject", args=json.dumps({**REFUND, "amount": 5}))
