@@ -85,8 +85,10 @@ export function sidePanel({ steps, chosen }) {
     calm = undefined;
     const { step, open } = body().dataset;
     const newest = [...moving].at(-1);
-    if (!newest || byHand || reading || typing() || pending() || selecting()) return;
-    if (open === undefined || over.has(step)) show(newest);
+    if (!newest || byHand || reading || (open !== undefined && !over.has(step))) return;
+    // Its end may have been heard before it is drawn; and what is typed or copied here comes first.
+    if (typing() || pending() || selecting()) calm = setTimeout(keepUp, CALM);
+    else show(newest);
   }
 
   function follow({ step_id: step, type, status }) {
