@@ -268,14 +268,10 @@ def _decide(user: User, item: Named, row: Interrupt | None, asked: Asked, away: 
         )
     except (EngineUnavailable, NoWorker) as error:
         away.learn(error)
-        return Result(item.id, "kept" if _kept(error) else "not_sent", row, error)
+        return Result(item.id, "kept" if error.kept else "not_sent", row, error)
     except DexwebError as error:
-        return Result(item.id, "kept" if _kept(error) else "refused", row, error)
+        return Result(item.id, "kept" if error.kept else "refused", row, error)
     return Result(item.id, "delivered", row)
-
-
-def _kept(error: DexwebError) -> bool:
-    return getattr(error, "delivery", "") == Decision.State.DELIVERY_PENDING
 
 
 def _request_id(user: User, item: Named, asked: Asked) -> str:

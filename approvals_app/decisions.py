@@ -79,7 +79,7 @@ def decide(
     try:
         return _decide(user, interrupt, asked, request_id)
     except DexwebError as error:
-        if getattr(error, "delivery", "") != Decision.State.DELIVERY_PENDING:
+        if not error.kept:
             _audit(user, interrupt, asked, error.code)
         raise
 

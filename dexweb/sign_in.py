@@ -21,6 +21,7 @@ from django.http import HttpRequest
 from django.utils.crypto import salted_hmac
 
 from approvals_app import audit
+from dexweb.counts import count
 
 SECONDS = 5 * 60
 #: Failures within `SECONDS`, after which a pause as long begins.
@@ -54,11 +55,11 @@ class SignInForm(AuthenticationForm):
 
 @dataclass(frozen=True)
 class Bound:
-    """At most ``most`` failures of what ``said``, the words for logs, is about."""
+    """At most ``most`` failures of what it is ``about``: a name as typed, an address, or both."""
 
     key: str
     most: int
-    said: dict[str, str]
+    about: dict[str, str]
 
     def seconds_left(self) -> int:
         until = cache.get(f"{self.key}:until", 0)
@@ -68,13 +69,10 @@ class Bound:
         return bool(cache.get(self.key, 0) >= self.most)
 
     def take(self) -> int:
-        if cache.add(self.key, 0, SECONDS):
+        taken = count(self.key, SECONDS)
+        if taken == 1:
             cache.set(f"{self.key}:until", time.time() + SECONDS, SECONDS)
-        try:
-            return int(cache.incr(self.key))
-        except ValueError:
-            # Over between the two lines: this one begins the count anew.
-            return 1
+        return taken
 
     def give_back(self) -> None:
         with suppress(ValueError):
@@ -83,8 +81,9 @@ class Bound:
     def pause(self) -> None:
         cache.set(f"{self.key}:until", time.time() + SECONDS, SECONDS)
         cache.touch(self.key, SECONDS)
-        log.warning("Signing in is paused for %s min: %s", SECONDS // 60, self.said)
-        subject = "; ".join(f"{name} {value}" for name, value in self.said.items())
+        said = self.about | ({"name": known(self.about["name"])} if "name" in self.about else {})
+        log.warning("Signing in is paused for %s min: %s", SECONDS // 60, said)
+        subject = "; ".join(f"{what} {value}" for what, value in said.items())
         audit.record(None, "signin.paused", subject, failures=self.most, minutes=SECONDS // 60)
 
 
@@ -98,7 +97,7 @@ class Tries:
     @classmethod
     def of(cls, name: str, address: str) -> "Tries":
         # The one for an address first: when that is full, nothing is kept about the names.
-        who, where = {"name": known(name)}, {"address": address}
+        who, where = {"name": name}, {"address": address}
         return cls(
             [
                 Bound(_key("address", address), FOR_ADDRESS, where),
@@ -122,9 +121,9 @@ class Tries:
         return full.seconds_left()
 
     def failed(self) -> None:
-        for bound, count in zip(self.bounds, self.counts, strict=True):
+        for bound, taken in zip(self.bounds, self.counts, strict=True):
             # Only one can have been the last, so each pause is told once.
-            if count == bound.most:
+            if taken == bound.most:
                 bound.pause()
 
     def succeeded(self) -> None:

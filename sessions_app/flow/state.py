@@ -195,9 +195,9 @@ class RpcAnswer:
 
 # Steps ------------------------------------------------------------------------------------------
 
-#: The Flow's name in the engine.
 #: The patch by which a run asks for a mark in each workflow task that would leave nothing.
 MARKS = "tasks-leave-marks"
+#: The Flow's name in the engine.
 SESSION = "Session"
 RUN_MODEL = "run_model"
 COMPACT_CONTEXT = "compact_context"

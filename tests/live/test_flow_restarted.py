@@ -19,6 +19,18 @@ async def eventually(reached: Callable[[], Awaitable[bool]]) -> None:
             await asyncio.sleep(0.02)
 
 
+async def at_rest(engine: SessionEngine, session_id: str, beyond: int = 0) -> bool:
+    seen = await engine.snapshot(session_id)
+    return seen.history_events > beyond and not seen.task_attempt
+
+
+async def open_alone(gate: asyncio.Event, engine: SessionEngine, session_id: str) -> None:
+    """What comes of it gets a workflow task of its own."""
+    before = (await engine.snapshot(session_id)).history_events
+    gate.set()
+    await eventually(lambda: at_rest(engine, session_id, before + 3))
+
+
 @pytest.mark.usefixtures("temporal_engine")
 async def test_a_decision_after_two_quiet_ends_and_a_lost_worker_replays() -> None:
     quiet = [replace(CALL, call_id=name, effect="read") for name in ("one", "two")]
@@ -30,10 +42,6 @@ async def test_a_decision_after_two_quiet_ends_and_a_lost_worker_replays() -> No
     for call in quiet:
         steps.gates[call.call_id].clear()
 
-    async def at_rest(beyond: int) -> bool:
-        seen = await engine.snapshot(pool)
-        return seen.history_events > beyond and not seen.task_attempt
-
     def asked() -> list[str]:
         return [body.interrupt_id for body in steps.told if body.kind == "approval_requested"]
 
@@ -42,14 +50,11 @@ async def test_a_decision_after_two_quiet_ends_and_a_lost_worker_replays() -> No
         await engine.start_session(state.SessionInput(pool, "desk", "Quiet", pool, ANN, first))
 
         async def is_asked() -> bool:
-            return bool(asked()) and await at_rest(0)
+            return bool(asked()) and await at_rest(engine, pool)
 
         await eventually(is_asked)
         for call in quiet:
-            # Each end in a workflow task of its own.
-            before = (await engine.snapshot(pool)).history_events
-            steps.gates[call.call_id].set()
-            await eventually(lambda before=before: at_rest(before + 3))  # type: ignore[misc]
+            await open_alone(steps.gates[call.call_id], engine, pool)
     async with working(client, pool, steps):
         verdict = state.ResolveInterrupt(
             uuid.uuid4().hex, asked()[0], 1, CALL.args_hash, "approve", ANN
@@ -76,19 +81,13 @@ async def test_a_message_after_calls_that_quietly_wait_to_be_tried_again_and_a_l
         await engine.start_session(state.SessionInput(pool, "desk", "Quiet", pool, ANN, first))
         await steps.stood.wait()
 
-        async def at_rest(beyond: int) -> bool:
-            seen = await engine.snapshot(pool)
-            return seen.history_events > beyond and not seen.task_attempt
-
         async def both_broke() -> bool:
-            return len(steps.asked) == 2 and await at_rest(0)
+            return len(steps.asked) == 2 and await at_rest(engine, pool)
 
         await eventually(both_broke)
         for call in reads:
-            # Each comes to its pause in a workflow task of its own, which waits for the recorder only.
-            before = (await engine.snapshot(pool)).history_events
-            steps.gates[f"reconcile {call.call_id}"].set()
-            await eventually(lambda before=before: at_rest(before + 3))  # type: ignore[misc]
+            # Each comes to its pause, which waits for the recorder only.
+            await open_alone(steps.gates[f"reconcile {call.call_id}"], engine, pool)
     steps.attempt = state.ToolCallResult("completed", "")
     said = asyncio.create_task(
         engine.send_message(pool, state.SendMessage(uuid.uuid4().hex, "And more.", ANN))

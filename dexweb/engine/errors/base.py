@@ -22,6 +22,11 @@ class DexwebError(Exception):
     def message(self) -> str:
         return self.title
 
+    @property
+    def kept(self) -> bool:
+        """Whether it is about a decision that stays kept and is delivered later."""
+        return getattr(self, "delivery", "") == "delivery_pending"
+
     def details(self) -> dict[str, Any]:
         """The fields by name, JSON-ready."""
         return asdict(self)

@@ -36,7 +36,7 @@ class EngineUnavailable(DexwebError):
 
     @property
     def message(self) -> str:
-        return _away(self.delivery, "The engine cannot be reached.")
+        return _away(self.kept, "The engine cannot be reached.")
 
 
 @dataclass
@@ -58,8 +58,8 @@ class NoWorker(DexwebError):
     def message(self) -> str:
         if self.why:
             told = f"{self.why.rstrip('.')}."
-            return _away(self.delivery, f"No worker can go on with this session: {told}")
-        return _away(self.delivery, f"No worker answers for the pool “{self.pool}”.")
+            return _away(self.kept, f"No worker can go on with this session: {told}")
+        return _away(self.kept, f"No worker answers for the pool “{self.pool}”.")
 
 
 @dataclass
@@ -91,14 +91,14 @@ class EngineStateUnreadable(EngineUnavailable):
 
     @property
     def message(self) -> str:
-        if self.delivery == "delivery_pending":
+        if self.kept:
             return f"{self.why} Your decision is kept and will be delivered after that."
         return (
             f"{self.why} It is not certain whether this was done: look at how it stands after that."
         )
 
 
-def _away(delivery: str, what: str) -> str:
-    if delivery == "delivery_pending":
+def _away(kept: bool, what: str) -> str:
+    if kept:
         return f"{what} Your decision is kept and will be delivered as soon as it is back."
     return f"{what} {UNCERTAIN}"

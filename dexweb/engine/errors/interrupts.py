@@ -27,7 +27,7 @@ class RpcLockConflict(DexwebError):
     def message(self) -> str:
         who = self.holder or "Another request"
         at_it = f"{who} is working on this right now."
-        if self.delivery == "delivery_pending":
+        if self.kept:
             return f"{at_it} Your decision is kept and will be delivered once that is over."
         return f"{at_it} Nothing was changed; try again in a moment."
 
